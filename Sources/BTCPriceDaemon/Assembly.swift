@@ -140,8 +140,7 @@ struct Assembly {
         manager.ready(status: StatusLine.text(await engine.state))
         logger.tell(.ready, "Ready: answering at \(place).")
 
-        // The group ends the services in reverse order: no tick follows the close of the socket, and the quote is saved after the last
-        // tick.
+        // The group ends the services in reverse: no tick follows the close of the socket, and the quote is saved after the last tick.
         var services: [any Service] = [
             CleanUp { await client.shutdown() },
             CleanUp {

@@ -24,8 +24,7 @@ package struct ChartTitle: Sendable {
         return PriceTexts.since(minutes: (now - start) / 60)
     }
 
-    /// `BTC/USD $68,901.23  24h +1.25 %  low $67,800.00  high $69,120.50`, as much of it as fits. A price that is not current, and candles in
-    /// doubt, are mentioned first.
+    /// `BTC/USD $68,901.23  24h +1.25 %  low $67,800.00  high $69,120.50`, cut to fit. A stale price and candles in doubt come first.
     package func parts(_ state: PriceState, width: Int) -> [Chart.Part] {
         let money = MoneyFormatter()
         let price = state.quote.map { money.string(from: $0.value, currency: currency) } ?? PriceTexts.placeholder

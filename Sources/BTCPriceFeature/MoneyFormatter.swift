@@ -1,7 +1,6 @@
 package import BTCPriceCore
 
-/// Formats `$68,901.23`, `€59,411.02`, `CHF 55,020.10` and `¥10,345,678` as the C locale does, independent of the reader's locale.
-/// Rounds half to even, for display only.
+/// Formats `$68,901.23`, `CHF 55,020.10` and `¥10,345,678` as the C locale does, whatever the reader's locale. Rounds half to even.
 package struct MoneyFormatter: PriceFormatter {
     package init() {}
 

@@ -18,8 +18,7 @@ package final class PriceViewModel {
     package private(set) var banner: String?
     /// Why the price is not current, or why there is none; `nil` if that is not known.
     package private(set) var reason: String?
-    /// The warning to show with the price; `nil` if there is none. If the price is unconfirmed, it says that, too:
-    /// `Unconfirmed: coinbase (71827.87) contradicts binance (70413.10).`
+    /// The warning to show; `nil` for none: `Unconfirmed: coinbase (71827.87) contradicts binance (70413.10).`
     package private(set) var warning: String?
     /// Whether a market's price is unconfirmed.
     package private(set) var isUnconfirmed = false
@@ -27,8 +26,7 @@ package final class PriceViewModel {
     package private(set) var derivation: String?
     /// The direction of the last change among the prices shown here.
     package private(set) var direction = PriceDirection.flat
-    /// What the price did in the last 24 hours: `24 h: +1.25 %, low $67,800.00, high $69,120.50`. `nil` if less than two minutes are known,
-    /// or while the updates are paused.
+    /// `24 h: +1.25 %, low $67,800.00, high $69,120.50`; `nil` while less than two minutes are known or the updates are paused.
     package private(set) var day: String?
     /// The direction of the last 24 hours; that of the last change if they are not known.
     package private(set) var trend = PriceDirection.flat
@@ -48,8 +46,7 @@ package final class PriceViewModel {
         render = RenderPriceAndTimestamp(priceFormatter: priceFormatter, timestampFormatter: timestampFormatter)
     }
 
-    /// The line of the price: `Aug 25, 14:30 - $68,901.23`, or ``PriceTexts/placeholder``. A derived one is followed by what it is
-    /// made of.
+    /// The line of the price: `Aug 25, 14:30 - $68,901.23`, with the derivation if it is derived; or ``PriceTexts/placeholder``.
     package var line: String {
         if price == PriceTexts.placeholder { return price }
         return PriceTexts.line(timestamp, price) + (derivation.map { ", derived: \($0)" } ?? "")

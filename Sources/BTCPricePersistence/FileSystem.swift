@@ -40,7 +40,7 @@ enum FileSystem {
         let flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC
         var descriptor = open(temporary, flags, 0o600)
         if descriptor < 0, errno == EEXIST, unlink(temporary) == 0 {
-            // Left by a kill, or created by another process: a FIFO would block us forever.
+            // Left by a kill, or created by another process: a FIFO would block forever.
             descriptor = open(temporary, flags, 0o600)
         }
         guard descriptor >= 0 else { throw .unwritable(path: path, reason: systemError(errno)) }

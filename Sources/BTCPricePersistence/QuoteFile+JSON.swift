@@ -4,8 +4,7 @@ import BTCPriceSocket
 /// The file as JSON. Times are in milliseconds: of `CLOCK_BOOTTIME` if the name ends in `Boottime`, otherwise since 1970.
 /// The names are those of version 0.1.0, whose files can be read.
 extension QuoteFile {
-    /// Absent values are omitted. The price in dollars has the place of the only price of 0.1.0. The others are in `currencies`, by their
-    /// codes; 0.1.0 ignores it.
+    /// Absent values are omitted. Dollars are where 0.1.0 has its only price; the others are in `currencies`, which 0.1.0 ignores.
     var json: JSONObject {
         let dollars = prices.first { $0.quote.currency == Currency.usd.rawValue }
         var file: JSONObject = ["checksum": .string(Self.blankChecksum)]

@@ -74,8 +74,7 @@ package struct FaultScript: Sendable, Equatable {
         case tlsAlert
         /// `certificate expired | not-yet-valid | other-host | forged`. Only with TLS.
         case certificate(Certificate)
-        /// A fault that only streams have. Of the other faults, a rule with `stream` can have `price`, and instead of the upgrade `status`,
-        /// `redirect`, `reset` and `dark`.
+        /// A fault that only streams have. Their rules can also have `price`, and as upgrade `status`, `redirect`, `reset`, `dark`.
         case stream(StreamFault)
 
         /// Whether the fault affects a connection, before any request is counted.

@@ -4,8 +4,7 @@ package enum StreamFault: Sendable, Equatable {
 
     /// `bad-accept`: a `Sec-WebSocket-Accept` that does not match the key.
     case badAccept
-    /// `with-101`: the first message in the same write as the response. Coinbase and Bitstamp have no first message, so they send a
-    /// ping.
+    /// `with-101`: the first message (for Coinbase and Bitstamp, which have none, a ping) in the same write as the response.
     case with101
 
     // Faults of the subscription. Binance's subscription in the address has no acknowledgement: with these faults it has no data.

@@ -1,7 +1,6 @@
 import NIOCore
 
-/// Delays a connection like one over a distance: every byte by half a round trip, and the first byte by another whole round trip,
-/// for the TCP handshake.
+/// Delays a connection like a long distance: every byte by half a round trip, the first by one more for the TCP handshake.
 final class DistanceHandler: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer

@@ -22,8 +22,7 @@ package struct JournalLogHandler: LogHandler {
             ? JournalLogHandler(identifier: identifier) : StandardErrorLogHandler(identifier: identifier)
     }
 
-    /// Whether standard error is the journal (systemd.exec(5), `$JOURNAL_STREAM`). The variable holds the stream's device and
-    /// inode, so a redirection is detected.
+    /// Whether standard error is the journal and not redirected: `$JOURNAL_STREAM` holds its device and inode (systemd.exec(5)).
     package static func isConnected(environment: [String: String]) -> Bool {
         guard let stream = environment["JOURNAL_STREAM"] else { return false }
         var status = stat()
@@ -57,8 +56,7 @@ package struct JournalLogHandler: LogHandler {
         dropped == 0 ? "" : " (\(dropped) earlier messages were lost because the log was not read in time)"
     }
 
-    /// Field names are upper-case letters, digits and underscores. The daemon's begin with `BTC_`. `MESSAGE_ID` is the journal's
-    /// own name (systemd.journal-fields(7)).
+    /// Field names are upper-case letters, digits and underscores: `BTC_…`, or the journal's `MESSAGE_ID` (systemd.journal-fields(7)).
     private static func fieldName(_ key: String) -> String {
         if key == "MESSAGE_ID" { return key }
         return "BTC_" + String(key.uppercased().map { $0.isASCII && ($0.isLetter || $0.isNumber) ? $0 : "_" })

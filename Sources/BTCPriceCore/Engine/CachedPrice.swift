@@ -1,5 +1,4 @@
-/// The last valid quote of one currency, with the data that a restart needs to give its age correctly, to reject old responses and to
-/// validate the next prices.
+/// The last valid quote of one currency, with what a restart needs to date it, to reject old responses and to validate the next prices.
 package struct CachedPrice: Sendable, Hashable {
     package let quote: PriceQuote
     /// When it was observed, `CLOCK_BOOTTIME` in milliseconds; `nil` if only its wall-clock time is known (after a reboot).

@@ -29,8 +29,7 @@ package struct FetchFailure: Error, Sendable, Hashable, CustomStringConvertible 
 
     package static let paused = FetchFailure(isCancelled: false)
 
-    /// One line: `binance: no response within 800 ms; coinbase: not reached: connection refused`; the common cause, if all have failed
-    /// in the same way.
+    /// One line: `binance: no response within 800 ms; coinbase: not reached: …`; only the cause if all sources failed in the same way.
     package var description: String {
         if isCancelled { return "cancelled" }
         if isPaused { return PriceState.pausedFailure }

@@ -1,6 +1,5 @@
-/// Requests a source that the ticks do not request, every 3 to 4.5 seconds unless configured otherwise. This shows whether the shown
-/// price is still that of the other markets, keeps a connection open for the tick that will need it, and finds sources that have
-/// recovered.
+/// Requests a source that the ticks do not request, every 3 to 4.5 seconds unless configured otherwise. This shows whether the shown price
+/// is still that of the other markets, keeps a connection open for the tick that will need it, and finds sources that have recovered.
 ///
 /// The times are spread at random, so that machines that started together do not send their requests together.
 package struct Observer: Sendable {

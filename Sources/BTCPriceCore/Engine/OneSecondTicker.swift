@@ -102,8 +102,7 @@ package actor OneSecondTicker {
         if phase == .paused { begin() }
     }
 
-    /// Changes the currencies and their intervals. A tick in progress ends as usual; if there is none, the next one of a currency whose
-    /// interval has changed comes at once.
+    /// Changes the currencies and their intervals. A tick in progress ends as usual; a currency with a new interval ticks at once.
     package func change(_ intervals: [Interval]) async {
         let old = loops
         loops = intervals.map { interval in

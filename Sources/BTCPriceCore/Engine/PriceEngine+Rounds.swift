@@ -1,6 +1,5 @@
 extension PriceEngine {
-    /// Waits for the round in progress, or for a new one. A caller that is cancelled returns at once, and the round continues for the
-    /// others.
+    /// Waits for the round in progress, or for a new one. If a caller is cancelled, it returns at once, and the round continues.
     func join(
         _ tracked: TrackedCurrency, _ requester: Requester, deadline: ContinuousClock.Instant
     ) async -> Result<PriceState, FetchFailure> {

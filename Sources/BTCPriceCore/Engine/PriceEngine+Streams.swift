@@ -21,8 +21,7 @@ extension PriceEngine {
         stopStreams()
     }
 
-    /// Records that a source has pushed a price, or has lost it. This is not a request: whether the source fails is judged when its
-    /// price is needed.
+    /// Records that a source has pushed a price, or has lost it. This is not a request, so it is no failure of the source.
     private func arrived(_ source: FetchLatestPrice) async {
         // An exchange with a cooldown is not requested; likewise, its pushed price does not count.
         guard !registry.isCoolingDown(source.market, at: now().boottime) else { return lost(source.market) }
@@ -117,8 +116,7 @@ extension PriceEngine {
         publishChange(tracked)
     }
 
-    /// Selects among the prices of the streams. If that is another source's, a request must decide, so that the price does not switch between
-    /// sources with every message.
+    /// Selects among the streams' prices. Only a request may change the source; otherwise it would change with every message.
     private func selectChange(_ tracked: TrackedCurrency) {
         let state = tracked.tracker.state
         guard let quote = state.quote, state.freshness == .fresh, state.derivation == nil else { return }

@@ -21,8 +21,7 @@ package actor PriceEngine: TickTarget {
     let now: TimeSource
     private let jitter: @Sendable () -> Double
     var feedsRun = false
-    /// The minimum time between two changes of the price that are published between the ticks; `nil` while nobody watches them, and the
-    /// streams are closed.
+    /// The minimum time between two published changes between ticks; `nil` while nobody watches them and the streams are closed.
     var changeInterval: Duration?
     /// Who has stopped the ticks; `nil` while they run.
     private var pause: Ticking?
@@ -280,8 +279,7 @@ package actor PriceEngine: TickTarget {
         }
     }
 
-    /// Storing and publishing happen without a suspension in between: a price that a client has seen is never lost, and a newer state is
-    /// never followed by an older one.
+    /// Stores and publishes without a suspension, so that no price that a client has seen is lost, and no older state follows a newer one.
     func perform(_ actions: PriceTracker.Actions, _ tracked: TrackedCurrency) {
         let (markets, present) = (tracked.plan.markets, now())
         var events = actions.events

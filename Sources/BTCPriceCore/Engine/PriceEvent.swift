@@ -1,5 +1,4 @@
-/// Something to report to the operator. Core returns events and logs nothing: the code that writes the journal decides what is logged,
-/// and how often.
+/// Something to report to the operator. Core logs nothing: the code that writes the journal decides what is logged, and how often.
 package enum PriceEvent: Sendable, Hashable {
     /// A tick has ended: its number, how late it began, and how many before it were skipped.
     case ticked(Int64, lateness: Duration, skipped: Int64)

@@ -178,8 +178,7 @@ package struct PriceTracker: ~Copyable, Sendable {
         return true
     }
 
-    /// Records that a round that requested a source has ended. One without a price does not move the place: the reference price may be a
-    /// stream's.
+    /// Records the end of a round that requested a source. Without a price the place stays: the reference price may be a stream's.
     mutating func requested(hasPrice: Bool) {
         let isShown = state.freshness == .fresh && state.derivation == nil
         if hasPrice || !isShown { requestedPlace = isShown ? book.reference?.log : nil }

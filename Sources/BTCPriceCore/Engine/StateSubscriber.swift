@@ -8,8 +8,7 @@ package struct KeptState: Sendable, Hashable {
 
 /// Receives the states that the engine publishes.
 package protocol StateSubscriber: Sendable {
-    /// Called in order, and for one subscriber after the other in the order of their subscriptions. Must not block for longer than a
-    /// write to memory takes.
+    /// Called for each state, in the order of subscription. Must not block for longer than a write to memory takes.
     /// - Parameters:
     ///   - isTick: Whether a tick has made it: watchers get one reply per tick.
     ///   - isFirst: Whether it is the first currency's.

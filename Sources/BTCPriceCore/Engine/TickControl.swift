@@ -1,7 +1,6 @@
 import Synchronization
 
-/// Runs and stops the ticks. An operator pauses and resumes them; if no client has wanted a price for a long time, they may stop by
-/// themselves until one does.
+/// Runs and stops the ticks: an operator pauses and resumes them; if no client wants a price for a long time, they may stop by themselves.
 package actor TickControl: StateSubscriber {
     private let ticker: OneSecondTicker
     private let activity: ClientActivity
@@ -63,8 +62,7 @@ package actor TickControl: StateSubscriber {
         return true
     }
 
-    /// Resumes the ticks if they are ``Ticking/idle``, because a client wants a price. Returns when they run, even if another client
-    /// came first.
+    /// Resumes the ticks if they are ``Ticking/idle``. Returns when they run, even if another client came first.
     package func clientCame() async {
         if ticking == .idle { await resume() } else { await underWay?.value }
     }

@@ -49,8 +49,7 @@ package struct Candle: Sendable, Hashable {
     package var origin: String
     /// How many minutes of its span it covers; `nil` if all of them, or if that is not known.
     package var coveredMinutes: Int64?
-    /// The number of the valid ticks whose price was in doubt; `nil` if that is not known. Such prices are left out, unless there are
-    /// no others.
+    /// The number of valid ticks whose price was in doubt; `nil` if not known. Such prices count only if there are no others.
     package var doubtful: Int64?
 
     package init(
@@ -116,7 +115,7 @@ package struct Candle: Sendable, Hashable {
         if origin != later.origin { origin = Self.mixed }
     }
 
-    /// Whether so many of the minutes of a span are enough to make its candle from: five sixths.
+    /// Whether this many known minutes are enough to make the candle of a span: five sixths.
     package static func isEnough(_ known: Int64, of minutes: Int64) -> Bool { known * 6 >= minutes * 5 }
 
     /// Makes the candle of a span from shorter ones.

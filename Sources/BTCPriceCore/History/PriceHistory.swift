@@ -1,7 +1,6 @@
 import Synchronization
 
-/// Builds the history from the published states: the last hour by the second and the last day by the minute in memory, and candles for
-/// a store.
+/// Builds the history from the published states: in memory the last hour by the second and the last day by the minute; candles for a store.
 package final class PriceHistory: Sendable {
     /// If the clock is set back by at most this time, in seconds, the history waits for it: the current minute then lasts longer.
     static let tolerance: Int64 = 300

@@ -78,7 +78,7 @@ package struct Currency: RawRepresentable, Sendable, Hashable, CustomStringConve
         /// ECB from January 2025 to March 2026; for the dirham and the Hong Kong dollar, as their central banks keep the peg. A rate
         /// that was not measured has more than most of them.
         let moves: Double
-        /// A price that is this many times the one by the reference rate, or this part of it, is not believed without a second market.
+        /// The factor by which a price may differ from the reference rate, up or down, without a second market.
         let premium: Double
 
         /// The value of ``moves`` for a rate that was not measured.

@@ -3,7 +3,7 @@ package struct DurationHistogram: Sendable, Hashable {
     /// The upper bounds of the buckets, in seconds. Longer durations are in a last bucket without a bound.
     package static let bounds = [0.01, 0.025, 0.05, 0.1, 0.2, 0.4, 0.8, 1]
 
-    /// The number of durations in each bucket: longer than the bound before, and not longer than its own.
+    /// The number of durations in each bucket: above the previous bound, and at most its own.
     package private(set) var counts = [Int64](repeating: 0, count: bounds.count + 1)
     /// The sum of all durations, in seconds.
     package private(set) var sum = 0.0

@@ -1,7 +1,6 @@
 /// What one market says about the price of bitcoin, and its part in the last vote.
 package struct MarketClaim: Sendable, Hashable {
-    /// The interval that contains the price of bitcoin if this market is right, in the market's currency (dollars for USDT), rounded to
-    /// the places of the currency.
+    /// The interval that contains the price of bitcoin if this market is right, in its currency (dollars for USDT), rounded to its places.
     package let low, high: Price
     /// Whether it supports the shown price.
     package let isMember: Bool

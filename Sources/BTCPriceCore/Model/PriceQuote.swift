@@ -10,8 +10,7 @@ package struct PriceQuote: Sendable, Hashable {
     package var source: String
     /// The market it was read from: `BTC/USDT`. Every quote carries it, because a USDT market is not a USD market.
     package var market: String
-    /// The peer that it came from, or one of them if it is a median; `nil` if this daemon received it from an exchange. Peers
-    /// don't accept a price that came from a peer.
+    /// The peer that it came from (for a median, one of them); `nil` if from an exchange. Peers don't accept a price that came from a peer.
     package var via: String?
 
     /// Makes an unchecked quote.

@@ -93,9 +93,8 @@ package struct PriceState: Sendable, Hashable {
 
     /// The age of the quote.
     /// - Parameter now: The reader's clocks, on the same machine.
-    /// - Returns: The age, never below zero, and whether it is an estimate by the wall clock; `nil` without a quote, and if the age is
-    ///   not known: a price from an earlier boot is not dated with a clock that may be behind, and one from the future with another
-    ///   clock.
+    /// - Returns: The age, never below zero, and whether it is an estimate by the wall clock; `nil` without a quote, and if the age is not
+    ///   known: a price from an earlier boot is not dated with a clock that may be behind, and one from the future with another clock.
     package func age(at now: ObservationTime) -> (age: Duration, isEstimate: Bool)? {
         guard quote != nil, !isOfUnknownAge else { return nil }
         guard let observedBoottime else { return ageByWallClock(at: now).map { ($0, true) } }

@@ -13,7 +13,7 @@ package struct ReferenceRateTable: Sendable, Hashable {
 
     /// The source's name: `ecb`.
     package let source: String
-    /// The currency that the rates are of one of.
+    /// The currency of which the rates buy one.
     package let base: Currency
     package internal(set) var rates: [Currency: Rate]
     /// The rates of an earlier day, as far as they are known.
@@ -126,7 +126,7 @@ package struct ReferenceRates: Sendable, Hashable {
         return refused.sorted { $0.rawValue < $1.rawValue }
     }
 
-    /// How far two sources may differ on different days: twice the day's move that 19 of 20 do not reach is added. The days between
+    /// How far two sources may differ on different days: ``agreement`` and twice the move that 19 of 20 days do not exceed. The days between
     /// do not count, because a source chooses the day of its rates itself.
     private static func agreementOfDays(_ currency: Currency, per other: Currency) -> Double {
         agreement + 2 * currency.moves(against: other)

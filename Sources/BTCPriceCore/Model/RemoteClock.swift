@@ -8,8 +8,7 @@ package struct RemoteClock: Sendable, Hashable {
     private static let period: Int64 = 60_000
 
     private var instance: String?
-    /// The shortest times from an observation there to an arrival here, each on its own machine's clock, in milliseconds: in the
-    /// previous period, and in the current one.
+    /// The shortest times from an observation there to its arrival here, in milliseconds: in the previous period and in the current one.
     private var shortest: (before: Int64, present: Int64) = (.max, .max)
     private var periodEnd = Int64.min
 

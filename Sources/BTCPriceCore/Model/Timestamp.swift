@@ -11,8 +11,7 @@ package struct Timestamp: Sendable, Hashable, Comparable {
     /// around zero. The difference of two such values does not overflow.
     package static let possibleMilliseconds: ClosedRange<Int64> = -(1 << 48)...(1 << 48)
 
-    /// The intervals that the ticks of a daemon can have, milliseconds: from 0.1 s, since no exchange would accept faster requests, to
-    /// an hour.
+    /// The possible intervals of a daemon's ticks, milliseconds: from 0.1 s, since no exchange would accept faster requests, to an hour.
     package static let possibleIntervals: ClosedRange<Int64> = 100...3_600_000
 
     package init(milliseconds: Int64) {

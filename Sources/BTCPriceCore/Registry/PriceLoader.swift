@@ -3,8 +3,7 @@ package struct LoadedPrice: Sendable, Hashable {
     package let market: Market
     package let value: Price
     package let position: FeedPosition
-    /// Half of the distance between bid and ask, as a share of their middle; zero if the response had no quotes. For a peer's unconfirmed
-    /// price, its uncertainty.
+    /// Half of the bid-ask spread as a share of the middle; zero without quotes. For a peer's unconfirmed price, its uncertainty.
     package let halfSpread: Double
     /// The venue's clock at the response, if the response contained it.
     package var venueClock: Timestamp?

@@ -8,8 +8,7 @@ package enum PriceLoadingError: Error, Sendable, Hashable {
     case unreachable(String)
     /// Its name cannot be resolved. Counted as ``unreachable(_:)``.
     case unresolved(String)
-    /// A kept connection was closed before a byte of the response. Counted as ``unreachable(_:)``. The request may be sent again, and
-    /// counts again.
+    /// A kept connection was closed before a byte of the response. Counted as ``unreachable(_:)``. A repeated request counts again.
     case connectionClosed
     /// The exchange responded that it is temporarily unavailable. `retryAfter` is the time that it named, if it did.
     case unavailable(String, retryAfter: Duration? = nil)
@@ -19,7 +18,7 @@ package enum PriceLoadingError: Error, Sendable, Hashable {
     case refused(String)
     /// A response that is not a price: wrong shape, wrong pair, not positive, absurd.
     case invalidData(String)
-    /// A response older than the one we hold, or the same response repeatedly while the other sources change.
+    /// A response older than the last one, or the same response repeatedly while the other sources change.
     case staleData(String)
     /// A price that other sources contradict.
     case implausible(String)

@@ -145,7 +145,7 @@ struct RequestLimiter: Sendable {
     ///   - until: Its turn is kept until then, `CLOCK_BOOTTIME` in milliseconds.
     mutating func wait(_ requester: Requester, at boottime: Int64, comes: Int64? = nil, until: Int64) {
         guard requester != .tick else {
-            // If it was refused for one that comes now, that one may still be served.
+            // If it was refused in favour of one that asks now, that one may still be served.
             hasRefusedTick = owed(at: boottime) == nil
             return
         }

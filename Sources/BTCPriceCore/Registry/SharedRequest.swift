@@ -1,7 +1,6 @@
 import Synchronization
 
-/// One request for several markets of a venue. A caller that comes while it is in progress, or while the venue would respond from its
-/// cache, gets the same response.
+/// One request for several markets of a venue. Callers share its response while it is in progress or in the venue's cache.
 package final class SharedRequest: Sendable {
     private typealias Waiter = CheckedContinuation<Result<[LoadedPrice], PriceLoadingError>, Never>
 

@@ -80,7 +80,7 @@ package enum CooldownRule {
     /// A time that an exchange names, as far as it is accepted. A second is added to it, because the two clocks may differ.
     static func accepted(_ told: Duration) -> Duration { min(max(told, .seconds(1)), longestTold) }
 
-    /// How often a source that refuses us is requested again if no other is available: a VPN may have changed its exit.
+    /// How often a source that refuses requests is tried if no other is available: a VPN may have changed its exit.
     static let refusalProbe = Duration.seconds(60)
 
     /// The length of a cooldown.

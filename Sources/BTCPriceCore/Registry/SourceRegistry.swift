@@ -246,8 +246,7 @@ package struct SourceRegistry: Sendable {
         return next
     }
 
-    /// Records that a requester would have requested these sources, but for their limits. If it asks again within five seconds, it is
-    /// served in its turn.
+    /// Records that only their limits kept a requester from these sources. If it asks again within five seconds, it is served in its turn.
     mutating func wait(for markets: [Market], _ requester: Requester, at boottime: Int64) {
         for index in markets.compactMap(index) {
             if requester == .tick { entries[index].lastTick = boottime }
@@ -255,8 +254,7 @@ package struct SourceRegistry: Sendable {
         }
     }
 
-    /// Counts a request for a price if the limits still allow it; `false` if they do not, or if the exchange limits or refuses requests at
-    /// present.
+    /// Counts a request for a price; `false` if the limits no longer allow it, or if the exchange limits or refuses requests at present.
     mutating func take(_ market: Market, _ requester: Requester, at boottime: Int64) -> Bool {
         guard let index = index(of: market) else { return false }
         let health = health(index)

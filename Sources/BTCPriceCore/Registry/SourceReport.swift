@@ -20,7 +20,7 @@ package struct SourceReport: Sendable, Hashable {
         case probing
         /// The exchange reported too many requests. The source has a cooldown until it may be requested again.
         case limited
-        /// It refuses us, and is requested only rarely.
+        /// It refuses requests, and is requested only rarely.
         case refused
         /// It needs a key, but none was given. It is never requested.
         case noKey

@@ -3,7 +3,7 @@ package struct VenueHealth: Sendable {
     private var limiter: RequestLimiter
     /// The requests in the last period of each limit.
     private(set) var tallies: [RequestTally]
-    /// Open while the venue limits or refuses our requests.
+    /// Open while the venue limits or refuses the daemon's requests.
     var breaker = CircuitBreaker()
     /// When it was last requested, `CLOCK_BOOTTIME` in milliseconds.
     private(set) var lastRequest: Int64?
@@ -19,7 +19,7 @@ package struct VenueHealth: Sendable {
     /// Whether a ban, a rate limit or a refusal is in force.
     func isBound(at boottime: Int64) -> Bool { breaker.state(at: boottime) == .open }
 
-    /// Whether it refuses us, and its last request is so long ago that it may be requested if no other source is available.
+    /// Whether it refuses requests, and may be requested now if no other source is available: its last request was long ago.
     func mayProbeRefusal(at boottime: Int64) -> Bool {
         guard let cooldown = breaker.cooldown, isBound(at: boottime), cooldown.reason.category == .refused else {
             return false

@@ -49,8 +49,7 @@ struct PegMonitor: Sendable {
         rate.flatMap { boottime - $0.measuredBoottime <= Bounds.oldestRate ? $0 : nil }
     }
 
-    /// The natural logarithms of the possible current values of a USDT: the confirmed rate, and what was stated since. `stater` is the
-    /// exchange on whose word alone a value depends.
+    /// The possible values of a USDT now, as natural logarithms. `stater` is the exchange on whose statement alone a value depends.
     func logs(at boottime: Int64) -> [(log: Double, stater: String?)] {
         let confirmed = (log: confirmedLog, stater: isOffPeg ? onlyStater : nil)
         guard let stated else { return [confirmed] }

@@ -1,11 +1,11 @@
 /// Compares the venues' clocks with this machine's and measures how often each market trades, to detect old prices: a pure value.
 ///
 /// If a venue's time differs from ours, the venue is wrong, unless most venues agree with it. Offsets are relative to CLOCK_BOOTTIME,
-/// so they stay correct if our wall clock is set.
+/// so they stay correct if the wall clock is set.
 struct VenueClocks: Sendable {
     /// The clock of a venue, as the `Date` headers of its responses show it. All times are in milliseconds.
     private struct Clock: Sendable {
-        /// Its wall clock minus our CLOCK_BOOTTIME, and the CLOCK_BOOTTIME of that observation.
+        /// Its wall clock minus this machine's CLOCK_BOOTTIME, and the CLOCK_BOOTTIME of that observation.
         var offset: Int64
         var at: Int64
         /// The CLOCK_BOOTTIME of the first response with the newest time.
@@ -69,7 +69,7 @@ struct VenueClocks: Sendable {
     /// Whether a venue's newest responses all have the same time: they come from a cache.
     func stands(_ venue: String) -> Bool { clocks[venue]?.stands ?? false }
 
-    /// The wall-clock time that most venues agree on; our own if no offset is known.
+    /// The wall-clock time that most venues agree on; this machine's if no offset is known.
     ///
     /// A clock that stands still is that of a cache, and does not count. A single clock may be that of a cache, too, until it has advanced.
     func wallTime(at now: ObservationTime) -> Timestamp {

@@ -18,8 +18,7 @@ struct Claim: Sendable {
     func agrees(with other: Claim) -> Bool { abs(middle - other.middle) <= halfWidth + other.halfWidth }
 }
 
-/// One vote on the price of bitcoin: the value that most voters' intervals share wins, as the time does in NTP (Marzullo's algorithm; RFC 5905,
-/// section 11.2.1). A pure value.
+/// One vote: the value that most voters' intervals share wins, as in NTP (Marzullo's algorithm; RFC 5905, section 11.2.1). A pure value.
 struct Vote: Sendable {
     /// All claims, the preferred ones first.
     let claims: [Claim]
@@ -94,8 +93,7 @@ extension Vote {
         static let moment = Duration.seconds(5).wholeMilliseconds
         /// How long a price says something about the present, milliseconds; see also ``ObservationBook/memory``.
         static let memory = Duration.seconds(60).wholeMilliseconds
-        /// How far a price may move if no other exchange is there: 0.6 % for the spread, and 0.3 % in a second, which is twenty times
-        /// the volatility above.
+        /// How far a price may move without another exchange: 0.6 % for the spread, and 0.3 % in a second, 20 times the volatility above.
         static let jump = (atOnce: 0.006, inASecond: 0.003)
         /// After this many ticks that agree, a jump is shown although none confirms it: bad prints are shorter.
         static let ticks = 3

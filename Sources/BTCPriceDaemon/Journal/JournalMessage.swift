@@ -1,7 +1,6 @@
 import Logging
 
-/// Every kind of line that the daemon logs, with its `MESSAGE_ID` (sd_journal_print(3)). The catalogue and programs identify a line
-/// by it, whatever the text is. An id is never reused.
+/// Every kind of line that the daemon logs, with its `MESSAGE_ID` (sd_journal_print(3)), which is stable and never reused.
 enum JournalMessage: String, CaseIterable {
     case ready = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a101"
     case stopped = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a102"

@@ -127,8 +127,7 @@ package final class Reporter: Sendable {
         }
     }
 
-    /// What is wrong with its responses, rate limits and refusals are kinds of their own. Failures to get a response are one kind, since
-    /// they often follow each other.
+    /// Invalid responses, rate limits and refusals each are a kind. Failures to get a response are one kind: they often alternate.
     private func report(_ failure: SourceFailure) {
         let category = failure.error.category
         let kind = category == .transient ? "failed" : failure.error.kind
@@ -146,8 +145,7 @@ package final class Reporter: Sendable {
             daily: category == .refused, of: "source \(failure.source)")
     }
 
-    /// Logs a stream event. The end of a stream is not a failure of its source, which is requested at every tick, so only a refusal is
-    /// logged as a notice: it may need the operator.
+    /// Logs a stream event. Only a refusal is a notice: the source is still requested at every tick if its stream ends.
     func report(_ event: StreamEvent, ofStream source: String) {
         switch event {
         case .refusedMarket(let market, let reason):

@@ -30,8 +30,7 @@ struct CleanUp: Service {
     }
 }
 
-/// Ends the daemon with an error if its socket's file is gone, since no client can connect any more. A logout that clears
-/// `XDG_RUNTIME_DIR` removes it.
+/// Ends the daemon with an error if its socket's file is gone: no client can connect. A logout that clears `XDG_RUNTIME_DIR` does that.
 struct SocketGuardService: Service {
     private static let period: Duration = .seconds(2)
 

@@ -55,15 +55,14 @@ final class SuspendMonitor: TickTarget {
         return signals
     }
 
-    /// Handles the signals in order: a wake-up must not overtake the sleep before it. If none is announced before the farewell ends, the
-    /// machine counts as awake.
+    /// Handles the signals in order: a wake-up must not overtake its sleep. If no sleep comes in time, the machine counts as awake.
     static func obey(
         _ orders: AsyncStream<Bool>, suspend: @escaping @Sendable () async -> Void,
         wake: @escaping @Sendable () async -> Void, farewell: @escaping @Sendable () async throws -> Void
     ) async {
         var unannounced: Task<Void, any Error>?
         for await isAboutToSleep in orders {
-            // That of the last sleep must not end this one.
+            // The farewell of the last sleep must not end this one.
             unannounced?.cancel()
             _ = await unannounced?.result
             guard isAboutToSleep else {
@@ -81,7 +80,7 @@ final class SuspendMonitor: TickTarget {
     private func wake(_ control: TickControl) async {
         let hasSlept = notice()
         startAnew()
-        // Those of ticks that were not suspended any more run on dead connections.
+        // If the ticks ran again before the sleep, their streams have dead connections.
         if hasSlept { await engine.restartStreams() }
         await control.wake()
     }

@@ -35,8 +35,7 @@ struct SignsOfLife {
     var isAlive: Bool { loopHasAnswered && (isPaused || tickerSilence <= longestSilence) }
 }
 
-/// Notifies systemd's watchdog while the ticker and the socket's loop both make progress. Exchanges that do not respond, and ticks
-/// paused on purpose, do not stop the notifications.
+/// Notifies systemd's watchdog while the ticker and the socket's loop make progress, even if exchanges don't respond or ticks are paused.
 struct WatchdogService: Service {
     let manager: ServiceManager
     let server: PriceServer

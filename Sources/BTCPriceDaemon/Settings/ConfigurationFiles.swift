@@ -113,8 +113,7 @@ struct ConfigurationFiles {
         descriptions.merge(tables) { $1 }
     }
 
-    /// The directories with descriptions, the strongest first: the one next to the configuration file, and those of the system (XDG Base
-    /// Directory Specification).
+    /// The directories with descriptions, the strongest first: beside the configuration file, then the system's (XDG Base Directories).
     private static func directories(configurationPath: String?, environment: [String: String]) -> [String] {
         let own = configurationPath.map { path in
             path.lastIndex(of: "/").map { "\(path[..<$0])/exchanges" } ?? "exchanges"

@@ -100,8 +100,7 @@ struct ConfiguredSources {
         return settings.currencies.map { .init($0.currency, candles[$0.currency] ?? []) }
     }
 
-    /// Logs a warning if the sources belong to fewer exchanges than the quorum, or if prices in USDT must be converted but no source has
-    /// the rate.
+    /// Logs a warning if the sources have fewer exchanges than the quorum, or if USDT is to be converted but no source has the rate.
     func describe(logger: Logger) {
         for (settings, _) in asked where !settings.neededBy.isEmpty {
             let needing = settings.neededBy.map(\.rawValue).joined(separator: ", ")

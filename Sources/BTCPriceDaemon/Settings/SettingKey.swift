@@ -1,8 +1,7 @@
 import BTCPriceNetworking
 import BTCPriceCore
 
-/// One setting: its name in the file, its type and its default. The file, the environment and the command line are checked against
-/// the table ``all``.
+/// One setting: name, type and default. The file, the environment and the command line are checked against the table ``all``.
 struct SettingKey: Sendable {
     /// The type and range of a value.
     enum Kind: Sendable {
@@ -52,8 +51,7 @@ struct SettingKey: Sendable {
         }
     }
 
-    /// A configuration file with every setting, its meaning and its default, all commented out. `Tests/generate` makes the tables of
-    /// docs/configuration.md from it.
+    /// A configuration file with every setting, commented out. `Tests/generate` makes the tables of docs/configuration.md from it.
     static var standardFile: String {
         var text = """
             # The configuration of btc-priced(8); btc-priced.toml(5) explains it. Every key is listed with its default. To set a key,
@@ -127,8 +125,7 @@ extension SettingKey {
         }
     }
 
-    /// Whether a source that is not built in can have this name: at most 32 lower-case letters, digits and hyphens, beginning with a
-    /// letter.
+    /// Whether a source that is not built in can have this name: at most 32 lower-case letters, digits and hyphens, a letter first.
     static func isSourceName(_ name: String) -> Bool {
         name.wholeMatch(of: /[a-z][a-z0-9-]{0,31}/) != nil && name != Market.medianName
             && !Exchange.all.contains { $0.name == name }

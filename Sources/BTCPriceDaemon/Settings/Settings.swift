@@ -282,8 +282,7 @@ struct Settings: Sendable {
             derivation: derivation)
     }
 
-    /// The exchanges that are requested if no peer has a price for 5 to 10 minutes. The time is random, so that the machines of a fleet
-    /// do not all request them at once.
+    /// The exchanges that are requested if no peer has a price for 5 to 10 minutes; random, so that a fleet does not request all at once.
     private static func reserves(_ layers: Layers, of sources: [Source]) throws(SettingsError) -> [Source] {
         if let exchange = sources.first(where: { $0.url != nil }) {
             throw SettingsError(

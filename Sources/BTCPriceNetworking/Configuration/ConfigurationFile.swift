@@ -36,7 +36,7 @@ package struct ConfigurationFile {
 
     /// - Throws: ``SettingsError`` if the file can't be read or is not valid TOML.
     package init(path: String) throws(SettingsError) {
-        // Non-blocking: a FIFO without a writer would block the start for ever.
+        // Non-blocking: a FIFO without a writer would block the start forever.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw SettingsError("\(path): \(String(cString: strerror(errno)))") }
         defer { close(descriptor) }
@@ -106,8 +106,7 @@ package struct ConfigurationFile {
         }
     }
 
-    /// Finds syntax that no setting accepts: bare values other than numbers, `true` and `false`, arrays of tables, tables without a name,
-    /// and brackets that do not match.
+    /// Finds syntax that no setting accepts: bare values but numbers and booleans, arrays of tables, unnamed tables, unmatched brackets.
     ///
     /// TOMLKit's parser (toml++ 3) aborts with an assertion on some of them, such as `a = 1979-05-27T:`, `[[;]` and `a = [1, }`.
     private static func unusedSyntax(in text: String) -> (problem: String, line: Int)? {
@@ -209,8 +208,7 @@ package struct ConfigurationFile {
         }
     }
 
-    /// The lines on which keys are set, for error messages only. TOMLKit has line numbers only for syntax errors, so this searches
-    /// for the assignments.
+    /// The lines on which keys are set, for error messages only: TOMLKit has line numbers only for syntax errors.
     private static func lines(of text: String) -> [String: Int] {
         var lines: [String: Int] = [:]
         var prefix = ""

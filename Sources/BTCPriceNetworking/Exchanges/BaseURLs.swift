@@ -1,8 +1,7 @@
 import BTCPriceCore
 import Synchronization
 
-/// The base URLs of an exchange, shared by all its requests. After a response with status 451, which refuses the region, the second one
-/// is used.
+/// The base URLs of an exchange, shared by its requests. After status 451, which refuses the region, the second one is used.
 final class BaseURLs: Sendable {
     /// The base URLs, the preferred one first.
     let all: [String]

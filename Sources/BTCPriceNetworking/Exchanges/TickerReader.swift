@@ -3,8 +3,7 @@ import BTCPriceSocket
 
 /// Reads the prices of some markets from a response of a described exchange: a pure value.
 struct TickerReader: Sendable {
-    /// Where the values of one market are; several places if the exchange has several names for it, of which the first one that is
-    /// in the body counts.
+    /// The places of one market's values. If the exchange has several names for the market, the first one in the body counts.
     private struct Places: Sendable {
         let market: Market
         let row: (array: JSONPointer, place: JSONPointer, value: String)?

@@ -150,8 +150,7 @@ final class StreamFeed: WebSocketDelegate, @unchecked Sendable {
         }
     }
 
-    /// The messages in their order, of each market with its last ``prices`` only. The newest price is among them, but need not be the
-    /// last one.
+    /// The messages in their order, with the last ``prices`` of each market only. The newest price is among them, not always last.
     private func newest(of texts: [ByteBuffer]) -> [StreamMessage] {
         var messages: [StreamMessage] = []
         var read: [Market: Int] = [:]

@@ -5,8 +5,7 @@ import NIOSOCKS
 import NIOSSL
 import NIOTLS
 
-/// Opens connections to servers with one set of settings: looks up the name, connects, passes the proxy, establishes TLS and checks
-/// the server's identity.
+/// Opens connections with one set of settings: name lookup, connect, proxy, TLS, and the check of the server's identity.
 // Accessed on the event loop's thread only, except for its constants.
 final class Dialer: @unchecked Sendable {
     let context: TransportContext

@@ -43,8 +43,7 @@ package final class ExchangeClient: Sendable {
         }
     }
 
-    /// Restarts name lookups and uses new connections from now on. After a suspend the kept ones are dead, and only a timeout would
-    /// reveal it.
+    /// Restarts name lookups and uses new connections. After a suspend the kept ones are dead, which only a timeout would show.
     package func dropConnections() {
         names.restart()
         transport.withLock(\.self).dropConnections()
@@ -74,8 +73,7 @@ package final class ExchangeClient: Sendable {
         }
     }
 
-    /// Sends one request and reads the response. If that can't be used, the next request has a new connection: the server's name may have
-    /// another address by then.
+    /// Sends one request and reads the response. If it can't be used, the next request has a new connection, perhaps to another address.
     /// - Parameters:
     ///   - request: `nil` if the address of the source is not a valid URL.
     ///   - read: Reads the response.

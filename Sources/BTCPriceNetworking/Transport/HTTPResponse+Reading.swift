@@ -42,8 +42,7 @@ extension HTTPResponse {
     func prices(_ read: (HTTPResponse) throws(PriceLoadingError) -> [LoadedPrice]) throws(PriceLoadingError)
         -> [LoadedPrice]
     {
-        // How long a cache has kept the response. An invalid value counts as none (RFC 9111, section 5.1), and a number with too many
-        // digits as the longest time.
+        // How long a cache has kept the response (RFC 9111, section 5.1): none if invalid, the longest if it has too many digits.
         let text = header("age") ?? ""
         let isNumber = !text.isEmpty && text.utf8.allSatisfy { (48...57).contains($0) }
         let age = isNumber ? Int64(text) ?? .max : 0
@@ -69,8 +68,7 @@ extension HTTPResponse {
             ?? ObservationTime.now().wall
     }
 
-    /// The wait that `Retry-After` demands, in seconds or as a date (RFC 9110, section 10.2.3), at most as long as is accepted. A date
-    /// is compared with the exchange's own clock.
+    /// The wait that `Retry-After` demands (RFC 9110, section 10.2.3), as far as accepted. A date is on the exchange's clock.
     var pause: Duration? {
         let longest = CooldownRule.longestTold.components.seconds
         guard let retryAfter = header("retry-after") else { return nil }

@@ -27,8 +27,7 @@ package struct HTTPTransportSettings: Sendable, Hashable {
     /// A PEM file with trust anchors in addition to the system's.
     package var caFile: String?
     package var proxy: Proxy?
-    /// The timeout for opening a connection: name lookup, connect, proxy and TLS together. A request itself has no timeout; its caller
-    /// cancels it.
+    /// The timeout for opening a connection: name lookup, connect, proxy and TLS. A request has none; its caller cancels it.
     package var connectTimeout: Duration
 
     package init(
@@ -66,8 +65,7 @@ package final class HTTPTransport: Sendable {
 
     package var settings: HTTPTransportSettings { pool.dialer.context.settings }
 
-    /// Sends a request and returns the complete response. Cancelling the task ends it at any point. Once the connection is open there
-    /// is no other timeout.
+    /// Sends a request and returns the complete response. Cancelling the task ends it. An open connection has no other timeout.
     /// - Throws: ``HTTPError``.
     package func execute(_ request: HTTPRequest) async throws(HTTPError) -> HTTPResponse {
         let pending = PendingRequest(request)

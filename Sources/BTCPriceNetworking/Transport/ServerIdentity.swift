@@ -14,14 +14,12 @@ enum ServerIdentity: Hashable {
         self = origin.address.map(Self.address) ?? .name(Self.comparable(origin.host.utf8))
     }
 
-    /// Whether NIOSSL's own check of the host, which comes first, applies. It compares an address only with the connected one, which
-    /// is the proxy's if there is a proxy.
+    /// Whether NIOSSL's own check of the host applies. It compares an address with the connected one, which may be the proxy's.
     var isName: Bool {
         if case .name = self { true } else { false }
     }
 
-    /// Whether a valid certificate is this server's. If it has no subject alternative name, NIOSSL has compared its common name
-    /// already.
+    /// Whether a valid certificate is this server's. NIOSSL compares the common name if there is no subject alternative name.
     func isShown(by certificate: NIOSSLCertificate) -> Bool {
         let names = certificate._subjectAlternativeNames()
         if names.isEmpty { return isName }

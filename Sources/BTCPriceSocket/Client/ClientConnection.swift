@@ -24,8 +24,7 @@ package struct ClientConnection: ~Copyable {
         close(descriptor)
     }
 
-    /// Sends a call. ``reply(timeout:interruption:outlet:)`` returns the replies, in the order of the calls. A `oneway` call has no
-    /// reply.
+    /// Sends a call. ``reply(timeout:interruption:outlet:)`` returns the replies, in order. A `oneway` call has none.
     package func send(_ call: Call) throws(ClientError) {
         try send(call.encoded())
     }

@@ -5,8 +5,7 @@ package struct PriceConnection: ~Copyable {
     private var connection: ClientConnection
     private var clock = DaemonClock()
 
-    /// The longest reply to `GetMetrics`, bytes. It has about 5 kB for each currency and 6 kB for each source of a currency: 4 MB for all
-    /// 155 currencies with four sources each.
+    /// The longest reply to `GetMetrics`, bytes. All 155 currencies with four sources each take 4 MB.
     package static let longestMetrics = 16 << 20
     /// The longest other reply, bytes. The list of all currencies has 80 kB.
     package static let longestReply = 1 << 20

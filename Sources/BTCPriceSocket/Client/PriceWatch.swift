@@ -16,8 +16,7 @@ package final class PriceWatch: Sendable {
 
     private enum Bounds {
         static let timeout = Duration.seconds(2)
-        /// After this time without a state, or after three times the longest tick interval if that is longer, the connection is opened
-        /// again.
+        /// After this time without a state, or three times the longest tick interval if that is longer, the connection is opened again.
         static let silence = Duration.seconds(15)
         static let pause = Duration.seconds(1)
         /// The longest pause if the daemon sends what can't be used, or too much. Such pauses double.

@@ -15,8 +15,7 @@ package struct StateMessage: Sendable, Hashable {
         self.boottime = boottime
     }
 
-    /// The message as JSON, with the age of the price added: `ageMs`, which is null without a price or if its age is not known, and
-    /// `ageIsEstimate`, which is null without a price.
+    /// The message as JSON, with `ageMs`, null if it is not known, and `ageIsEstimate`. Both are null without a price.
     /// - Parameter now: The clocks of the machine on which the price was observed.
     package func json(at now: ObservationTime) -> JSONObject {
         var object = json

@@ -232,8 +232,7 @@ struct Connection {
         send(error.encoded())
     }
 
-    /// Queues a new state for a watcher of its currency. It replaces a queued one that is not partly sent: the client gets the newest,
-    /// not a backlog.
+    /// Queues a new state for a watcher of its currency. It replaces an older one that is not partly sent, so that there is no backlog.
     /// - Parameter bytes: The state as a reply.
     mutating func publish(_ bytes: [UInt8], _ state: PriceState, version: UInt64, at boottime: Int64) {
         let currency = state.currency

@@ -28,8 +28,7 @@ package struct ListeningSocket: Sendable {
         _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
     }
 
-    /// Listens at `path`, for every local user. The socket file of a dead daemon is replaced atomically, so that clients always
-    /// find one.
+    /// Listens at `path`, for every local user. A dead daemon's socket file is replaced atomically, so that clients always find one.
     ///
     /// The caller holds the state directory's lock: no other btc-priced uses the path.
     /// - Throws: ``SocketError`` if the path is too long, is already in use, or can't be written.

@@ -29,8 +29,7 @@ enum TooOld: Equatable {
     }
 }
 
-/// What all connections share: the limits, the counts and the published states. Replies of the same form share an encoding for a short
-/// time.
+/// What all connections share: limits, counts and published states. Replies of the same form share an encoding for a short time.
 struct ReplyCache {
     /// How long replies share an encoding, milliseconds. The time that it contains is no older.
     private static let sharedFor: Int64 = 100

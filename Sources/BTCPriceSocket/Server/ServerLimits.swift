@@ -8,13 +8,11 @@ package struct ServerLimits: Sendable, Hashable {
     package var connections: Int
     /// Connections of one user; the next one is closed.
     package var connectionsPerUser: Int
-    /// The longest message from a client, bytes. Calls of this interface take less than a hundred. A longer message ends the
-    /// connection.
+    /// The longest message from a client, bytes; usual calls take less than a hundred. A longer one ends the connection.
     package var messageBytes: Int
     /// Queued replies for a client that pipelines calls without reading, bytes. Above this no further call is read.
     package var queuedBytes: Int
-    /// Pending calls in total, such as fetches. The next one gets the error `Busy`, unless it is an administrator's call that
-    /// changes the daemon.
+    /// Pending calls in total, such as fetches. The next gets the error `Busy`, unless it is an administrator's that changes the daemon.
     package var pendingCalls: Int
     /// How long a connection may go without a call, unless it watches, before it is closed; `nil` for no limit.
     package var idleTimeout: Duration?
@@ -58,8 +56,7 @@ package struct ServerLimits: Sendable, Hashable {
         setrlimit(resource, &limit)
     }
 
-    /// The limits that fit this process: three quarters of its file descriptors, and for one user three quarters of that, as in
-    /// systemd's sd-varlink.
+    /// The limits that fit this process: three quarters of its file descriptors, and per user three quarters of that, as in sd-varlink.
     package static func fitting() -> ServerLimits {
         let connections = max(16, min(descriptors, 1 << 20) / 4 * 3)
         return ServerLimits(connections: connections, connectionsPerUser: connections / 4 * 3)
@@ -87,8 +84,7 @@ package struct ServerLimits: Sendable, Hashable {
         }
     }
 
-    /// How often connections are checked for timeouts, so that each ends at most a quarter of its timeout late. `nil` if there are
-    /// no timeouts.
+    /// How often connections are checked for timeouts: each ends at most a quarter of its timeout late. `nil` without timeouts.
     var sweepPeriod: Duration? {
         [idleTimeout, messageTimeout, writeTimeout].compactMap(\.self).min().map { max(.milliseconds(100), $0 / 4) }
     }

@@ -2,8 +2,7 @@ import BTCPriceCore
 import CLinux
 import Glibc
 
-/// The epoll loop. It owns every connection and runs on its own thread. Only the inbox is shared. This file holds the loop itself;
-/// accepting and serving are in files of their own.
+/// The epoll loop: owns every connection and runs on its own thread; only the inbox is shared. Accepting and serving are in other files.
 struct SocketLoop: ~Copyable {
     /// The loop's dependencies.
     struct Environment: Sendable {

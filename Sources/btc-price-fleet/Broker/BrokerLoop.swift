@@ -55,8 +55,7 @@ final class BrokerLoop<Client: BrokerClient>: Sendable {
         _ = write(wakeDescriptor, &one, MemoryLayout.size(ofValue: one))
     }
 
-    /// Disconnects from the broker and ends the thread. Returns when this is done, but waits at most 3 s: a name lookup may block the
-    /// thread.
+    /// Disconnects and ends the thread. Waits for it, but at most 3 s: a name lookup may block the thread.
     func stop() {
         mustStop.store(true, ordering: .releasing)
         wake()
@@ -89,8 +88,7 @@ final class BrokerLoop<Client: BrokerClient>: Sendable {
         /// The descriptor in the epoll instance, and the events that it waits for.
         private var registered: (descriptor: Int32, events: UInt32) = (-1, 0)
         private var lastTend: Int64 = 0
-        /// Whether to wait without writing. While it connects, the library always wants to write, even if it waits for the broker's part of
-        /// a handshake.
+        /// Whether to wait without writing. While it connects, the library always wants to write, even if it waits for the broker.
         private var pausesWriting = false
         /// Whether it has been logged that there is no connection.
         private var hasComplained = false
@@ -232,8 +230,7 @@ final class BrokerLoop<Client: BrokerClient>: Sendable {
             }
         }
 
-        /// Registers the library's socket with epoll. Every call to the library may have closed the socket, or opened another one with the
-        /// same number.
+        /// Registers the library's socket with epoll. Any call to the library may close it, or open another with the same number.
         private mutating func register() {
             let descriptor = phase.link?.descriptor ?? -1
             let events = clinux_in | (phase.link?.wantsToWrite == true && !pausesWriting ? clinux_out : 0)

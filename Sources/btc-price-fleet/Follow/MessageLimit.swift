@@ -1,7 +1,6 @@
 import BTCPriceCore
 
-/// Limits the messages of a publisher, because all publishers share one connection. A publisher that sends more is ignored, for longer each
-/// time. A pure value.
+/// Limits the messages of a publisher, since all share one connection: above it, one is ignored, longer each time. A pure value.
 struct MessageLimit: Sendable {
     /// Three times what a publisher of all currencies sends with ticks of a second.
     private static let traffic = TrafficLimit(messages: 500, bytes: 1 << 20)

@@ -3,8 +3,7 @@ import BTCPriceCore
 
 /// What Home Assistant needs to find and read the price (home-assistant.io, MQTT integration, discovery of a device).
 enum HomeAssistantDiscovery {
-    /// The minimum time from the last value to one with this confirmation, milliseconds. Home Assistant records each value, so a price that
-    /// is unconfirmed for a moment is left out.
+    /// The minimum time from the last value to one with this confirmation, ms: Home Assistant must not record a brief `unconfirmed`.
     static func interval(of confirmation: Confirmation?) -> Int64 { confirmation == .unconfirmed ? 60_000 : 10_000 }
     /// After this time without a value the sensor is unavailable, seconds.
     private static let expiry: Int64 = 120

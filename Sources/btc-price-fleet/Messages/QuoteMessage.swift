@@ -1,8 +1,7 @@
 import BTCPriceSocket
 import BTCPriceCore
 
-/// The message of a quote topic: the state as `btcctl current --json` prints it, and the fields with which a follower dates it and
-/// refuses a repeated message.
+/// The message of a quote topic: the state as `btcctl current --json` prints it, and fields to date it and to refuse a repetition.
 struct QuoteMessage: Sendable, Hashable {
     /// The maximum size of a message, bytes.
     static let longest = 16_384

@@ -3,8 +3,7 @@ import BTCPriceCore
 import Dispatch
 import Synchronization
 
-/// Requests the reports of the daemon's sources every 10 s, because a watch does not include them. Uses its own thread, because the calls
-/// block.
+/// Requests the reports of the daemon's sources every 10 s, which a watch does not include. On its own thread, since the calls block.
 final class SourcePoll: Sendable {
     private static let period = Duration.seconds(10)
 

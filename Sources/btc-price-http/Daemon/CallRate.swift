@@ -1,7 +1,6 @@
 import Synchronization
 
-/// A rate limit for calls: a burst, then a number of calls per second. One client gets at most half of both. Callers wait in turn, at most
-/// ``longestWait``.
+/// A rate limit: a burst, then so many calls per second. One client gets at most half. Callers wait in turn, at most ``longestWait``.
 final class CallRate: Sendable {
     /// The longest wait, milliseconds.
     static let longestWait: Int64 = 10_000

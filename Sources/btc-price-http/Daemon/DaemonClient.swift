@@ -64,7 +64,7 @@ final class DaemonClient: Sendable {
         days = KeptReplies { currency in
             await link.call { connection throws(ClientError) in try connection.day(of: currency) }
         }
-        // Both use other connections: the metrics of 150 currencies, or a disk that takes seconds, must not delay a price.
+        // On their own connections: neither the metrics of 150 currencies nor a slow disk may delay a price.
         let long = DaemonLink(timeout: .seconds(5), socket: socket)
         metrics = KeptReplies { _ in
             await long.call { connection throws(ClientError) in try connection.getMetrics() }

@@ -1,8 +1,7 @@
 import BTCPriceCore
 import Synchronization
 
-/// Replies of the daemon, kept for a short time. Requests that arrive meanwhile share one, so that a busy gateway makes only a few calls
-/// per second.
+/// Keeps the daemon's replies for a short time. Requests share one meanwhile, so that a busy gateway makes few calls.
 final class KeptReplies<Question: Sendable & Hashable, Reply: Sendable>: Sendable {
     private typealias Outcome = Result<Reply, Problem>
 

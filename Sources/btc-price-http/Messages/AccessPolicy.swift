@@ -22,8 +22,7 @@ struct AccessPolicy: Sendable {
         var fetchSite: String?
     }
 
-    /// The host names that the gateway serves in addition to `localhost` and the addresses at which it listens, in lower case;
-    /// ``AllowList/anyHost`` for all.
+    /// The host names to serve besides `localhost` and the listening addresses, in lower case; ``AllowList/anyHost`` for all.
     let hosts: Set<String>
     /// The origins whose pages may read the responses (RFC 6454): `https://shop.example`, `null`, in lower case.
     let origins: Set<String>
@@ -36,8 +35,7 @@ struct AccessPolicy: Sendable {
         guard request.method == "GET" || request.method == "HEAD" else {
             return Self.methodNotAllowed
         }
-        // Another site's DNS server may point its own name to this machine (DNS rebinding). No browser leaves the name out, and HTTP/1.0
-        // allows it.
+        // Another site may point its own name to this machine (DNS rebinding). Browsers always send the name; HTTP/1.0 need not.
         if let local = arrival.localAddress, let host = request.host.map(Self.name), !isOwn(host, local) {
             return Problem(.misdirectedRequest, "The gateway does not serve this host name; see --hosts.")
         }

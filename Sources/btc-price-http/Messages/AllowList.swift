@@ -29,8 +29,7 @@ enum AllowList {
         throw Mistake(description: "'\(entry)' is not a host name: write \(instead)")
     }
 
-    /// Reads an entry of `--origins`: an origin as a browser sends it (RFC 6454), such as `https://shop.example`, that of an extension or an
-    /// app, or `null`.
+    /// Reads an entry of `--origins`: an origin (RFC 6454) such as `https://shop.example`, one of an extension or an app, or `null`.
     static func origin(_ text: some StringProtocol) throws(Mistake) -> String {
         let entry = text.lowercased().filter { $0 != " " }
         if entry == "null" { return entry }

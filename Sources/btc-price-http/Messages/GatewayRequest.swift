@@ -52,8 +52,7 @@ struct GatewayRequest: Sendable {
     /// The value of a header; the first one if it occurs more than once.
     func header(_ name: String) -> String? { headers.first(name: name) }
 
-    /// The media type that the client prefers (RFC 9110, section 12.5.1): the one with the highest weight; of several, the one that it
-    /// names without an asterisk, or first.
+    /// The media type of the highest weight (RFC 9110, section 12.5.1); of several, one named without an asterisk, or the first.
     /// - Parameter offered: The possible types. The first one is returned if the client accepts none.
     func preferred(_ offered: [String]) -> String {
         let ranges = headers["accept"].joined(separator: ",").lowercased().split(separator: ",").map { range in

@@ -5,8 +5,7 @@ import BTCPriceCore
 enum PriceShapes {
     // MARK: - Ours
 
-    /// A price with its time, source and state. If it is not current, its age and the reason are included. If there is no price, only the
-    /// currency, the state and the reason are.
+    /// A price with time, source and state; if it is not current, also its age and the reason. Without a price: currency, state, reason.
     static func price(_ state: PriceState, at now: ObservationTime) -> JSONObject {
         var object: JSONObject = ["currency": .string(state.currency), "state": .string(state.freshness.rawValue)]
         if let reason = reason(of: state) {

@@ -1,8 +1,7 @@
 import NIOCore
 import NIOHTTP1
 
-/// One connection of a client. Reads one request after the other, sends the responses, and closes the connection if something takes too
-/// long. Use only on the event loop.
+/// One connection of a client: one request after the other, with timeouts. Use only on the event loop.
 final class GatewayConnection: ChannelInboundHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundOut = HTTPServerResponsePart

@@ -41,8 +41,7 @@ final class GatewayConnections {
         ofAddress[address] = ofAddress[address].flatMap { $0 > 1 ? $0 - 1 : nil }
     }
 
-    /// Counts a response that was written. If too many bytes are not sent yet, closes the connections whose clients have not read for the
-    /// longest time.
+    /// Counts a written response. If too many bytes are unsent, closes the connections whose clients have not read for longest.
     func queue(_ bytes: Int) {
         queued += bytes
         while queued > limits.queuedBytesInAll {

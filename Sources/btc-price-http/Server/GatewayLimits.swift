@@ -4,8 +4,7 @@ import NIOCore
 struct GatewayLimits: Sendable {
     /// The maximum number of open connections. To make room for a new one, an idle connection is closed.
     var connections = 2048
-    /// The maximum number of open connections from one address. Addresses of this machine and Unix sockets, which reverse proxies use, have
-    /// no such limit.
+    /// The maximum number of open connections from one address, except this machine's and Unix sockets, which reverse proxies use.
     var connectionsPerAddress = 128
     /// The maximum number of open event streams.
     var streams = 1000
@@ -22,7 +21,6 @@ struct GatewayLimits: Sendable {
     var lingerTimeout = TimeAmount.seconds(1)
     /// While more bytes than this are unsent in a connection, the next request waits and events of a stream are left out.
     var queuedBytes = 64 * 1024
-    /// The maximum number of unsent bytes of responses in all connections. Above it, the connections whose clients have not read for the
-    /// longest time are closed.
+    /// The maximum number of unsent bytes in all connections. Above it, those whose clients have not read for longest are closed.
     var queuedBytesInAll = 8 * 1024 * 1024
 }

@@ -167,8 +167,7 @@ enum History {
         take(days.candles(hours: known, minutes: minutes, at: ObservationTime.now().wall.milliseconds / 1000), currency)
     }
 
-    /// The candles of the shortest step that covers the span, and gives a table of readable length; if none covers it, of the one that
-    /// covers most.
+    /// The candles of the shortest step that covers the span in a table of readable length; if none does, of the one that covers most.
     private static func covering(
         _ options: Request, _ coverage: HistoryCoverage, _ connection: inout PriceConnection
     ) throws(ClientError) -> (Candle.Step, [Candle], String) {

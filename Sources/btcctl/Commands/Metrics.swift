@@ -42,8 +42,7 @@ enum Metrics {
         return ExitStatus.success
     }
 
-    /// Replaces a file atomically. It keeps its mode. If it is new, everybody may read it, whatever the umask is: its readers, such as
-    /// node_exporter, run as another user.
+    /// Replaces a file atomically. It keeps its mode; a new one is readable by all, since node_exporter runs as another user.
     private static func replace(_ path: String, with text: String) throws(Complaint) {
         let temporary = "\(path).\(getpid())"
         var present = stat()

@@ -4,8 +4,7 @@ import BTCPriceFeature
 import CommandLine
 import Glibc
 
-/// `btcctl wait`: waits for a fresh price, or for one that meets a condition. If the daemon is not running, it waits for the daemon
-/// too, so that other programs can be ordered after it.
+/// `btcctl wait`: waits for a fresh price or a condition, and for the daemon, so that other programs can be ordered after it.
 struct Wait {
     static let verb = Verb(
         command: Command(

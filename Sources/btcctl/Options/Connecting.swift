@@ -7,8 +7,7 @@ enum Connecting {
         named ?? Output.environment("BTCCTL_CURRENCY").flatMap { $0.isEmpty ? nil : $0.uppercased() }
     }
 
-    /// Connects to the first socket that a daemon listens at, and runs `body` with it. A later error does not lead to another daemon, whose
-    /// price may be another one.
+    /// Runs `body` with the first socket that a daemon listens at. A later error does not lead to another daemon, with another price.
     /// - Parameter patience: The timeout of the connection and of each call.
     /// - Throws: ``Complaint``. If no daemon listens, it names every path and its error.
     static func withDaemon<Result>(

@@ -38,8 +38,7 @@ struct HistoryText {
             + [([candle.origin] + notes(candle)).joined(separator: ", ")]
     }
 
-    /// A line for other programs: `2026-08-25T14:30:00+02:00 68901.23 68950 68890.1 68900 own`, and in parentheses what is to be known of the
-    /// candle.
+    /// A line for other programs: `2026-08-25T14:30:00+02:00 68901.23 68950 68890.1 68900 own`, and notes in parentheses.
     func line(_ candle: Candle) -> String {
         let notes = notes(candle)
         return

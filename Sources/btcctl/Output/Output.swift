@@ -43,8 +43,7 @@ enum Output {
         write("\(text)\n", to: STDERR_FILENO)
     }
 
-    /// A state as one JSON object: the version, the interface's `State` unchanged, the age, and at the end of a `wait` the condition
-    /// that holds.
+    /// A state as one JSON object: the version, the interface's `State`, the age, and after a `wait` the condition that holds.
     static func json(
         _ message: StateMessage, at now: ObservationTime, condition: PriceCondition.Kind? = nil
     ) -> String {
@@ -92,8 +91,7 @@ enum Output {
                 poll(&poller, 1, -1)
                 Signals.endIfAsked()
             default:
-                // A full disk, for example; a write to a closed pipe ends the process by SIGPIPE. An error on standard error is ignored,
-                // because the price matters more.
+                // A full disk, for example; a closed pipe ends the process by SIGPIPE. The price matters more than standard error.
                 guard descriptor == STDOUT_FILENO else { return }
                 complain("btcctl: cannot write: \(String(cString: strerror(errno)))")
                 exit(ExitStatus.outputFailed)

@@ -12,8 +12,7 @@ enum Signals {
     /// The value of ``ending`` after the key `q`.
     private static let quit: Int32 = -1
 
-    /// Installs handlers for SIGCONT, SIGWINCH, SIGINT, SIGTERM, SIGHUP and SIGQUIT. A signal that was ignored at the start, as by nohup(1),
-    /// stays ignored.
+    /// Installs handlers for SIGCONT, SIGWINCH and the ending signals. A signal ignored at the start, as by nohup(1), stays ignored.
     /// - Returns: A descriptor that is readable after a signal; -1 if the pipe can't be created.
     static func catchThem() -> Int32 {
         // Initialise the statics here: a signal handler must not do it.
@@ -53,8 +52,7 @@ enum Signals {
         sigprocmask(SIG_UNBLOCK, &children, nil)
     }
 
-    /// Makes the key `q` end the process, with status 0, while it is in the foreground of a terminal. To be called again after it was
-    /// stopped and continued.
+    /// Makes the key `q` end the process, with status 0, in the foreground of a terminal. Call it again after a stop.
     static func catchKeys() {
         var mode = termios()
         guard tcgetpgrp(STDIN_FILENO) == getpgrp(), tcgetattr(STDIN_FILENO, &mode) == 0,
