@@ -201,7 +201,7 @@ struct Assembly {
                         + "it holds the lock on \(settings.directories.state)")
             case .unusable(let path, let reason):
                 // The socket still shows whether another daemon runs.
-                logger.tell(.stateUnusable, "cannot lock \(path): \(reason); the price goes on")
+                logger.tell(.stateUnusable, "cannot lock \(path): \(reason); prices are still served")
                 return nil
             }
         }

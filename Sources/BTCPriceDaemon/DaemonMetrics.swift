@@ -55,7 +55,7 @@ struct DaemonMetrics {
                 isTicking ? $0.record.state.freshness.rawValue : "paused"
             },
             states(
-                "price_confirmation", "What other markets say of the price.", Confirmation.allCases.map(\.rawValue)
+                "price_confirmation", "Whether other markets confirm the price.", Confirmation.allCases.map(\.rawValue)
             ) { $0.record.state.confirmation?.rawValue },
             family(
                 "price_derived", .gauge,
@@ -126,7 +126,8 @@ struct DaemonMetrics {
                 "btcpriced_source_request_duration_seconds", .histogram,
                 "How long the responses with a valid price took.",
                 samples: registry.entries.flatMap { Self.histogram($0.health.durations, Self.labels(of: $0)) }),
-            ofLimits("source_limit_requests", "The most requests that a venue allows in a period.", \.requests),
+            ofLimits(
+                "source_limit_requests", "The maximum number of requests that a venue allows in a period.", \.requests),
             ofLimits("source_window_requests", "The requests made in the period that ends now.", \.made),
         ]
     }
@@ -173,7 +174,7 @@ struct DaemonMetrics {
                     return Self.counters(outcomes, label: "outcome", currency.currency)
                 }),
             MetricFamily(
-                "btcpriced_decisions", .counter, "Prices that were shown, by what other markets said of them.",
+                "btcpriced_decisions", .counter, "Prices shown, by confirmation.",
                 samples: currencies.flatMap { currency in
                     let (shown, results) = (
                         currency.record.state.tick - currency.record.failed, currency.record.validated
@@ -189,7 +190,7 @@ struct DaemonMetrics {
             family("last_tick_timestamp_seconds", .gauge, "When the last tick ended, Unix time.") {
                 $0.record.lastTick.map { Self.seconds($0.milliseconds) }
             },
-            family("tick_interval_seconds", .gauge, "From one tick to the next.") {
+            family("tick_interval_seconds", .gauge, "The time between two ticks.") {
                 Self.seconds($0.interval.wholeMilliseconds)
             },
         ]
@@ -208,7 +209,7 @@ struct DaemonMetrics {
             single("clients", .gauge, "Open connections to the socket.", "\(clients.connections)"),
             single("watchers", .gauge, "Connections that watch the price.", "\(clients.watchers)"),
             MetricFamily(
-                "btcpriced_calls", .counter, "Calls that were replied to.",
+                "btcpriced_calls", .counter, "Calls that got a reply.",
                 samples: PriceMethod.allCases.flatMap { method in
                     [("ok", clients.replied.succeeded(method)), ("error", clients.replied.failed(method))].map {
                         MetricFamily.Sample(
@@ -217,7 +218,7 @@ struct DaemonMetrics {
                     }
                 }),
             MetricFamily(
-                "btcpriced_client_limit_hits", .counter, "How often a client came up against a limit.",
+                "btcpriced_client_limit_hits", .counter, "How often a client reached a limit.",
                 samples: StatusMessage.Clients(clients).limits.map {
                     .init(suffix: "_total", labels: [.init("limit", $0.name)], value: "\($0.hits)")
                 }),

@@ -62,10 +62,10 @@ struct FaultRuleParser {
     /// `N`, `N-M` or `N-`. The last form has no end.
     private func range<Value>(_ text: String, _ value: (String) -> Value?) throws(Failure) -> (Value, Value?) {
         let parts = text.split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
-        guard let from = parts.first.flatMap(value) else { throw Failure(reason: "'\(text)' is no range") }
+        guard let from = parts.first.flatMap(value) else { throw Failure(reason: "'\(text)' is not a valid range") }
         if parts.count == 1 { return (from, from) }
         if parts[1].isEmpty { return (from, nil) }
-        guard let to = value(parts[1]) else { throw Failure(reason: "'\(text)' is no range") }
+        guard let to = value(parts[1]) else { throw Failure(reason: "'\(text)' is not a valid range") }
         return (from, to)
     }
 
@@ -149,7 +149,7 @@ struct FaultRuleParser {
     private mutating func time(sign: Bool = false) throws(Failure) -> Int64 {
         let text = word()
         guard let time = Self.milliseconds(text), sign || time >= 0 else {
-            throw Failure(reason: "'\(text)' is no time")
+            throw Failure(reason: "'\(text)' is not a valid time")
         }
         return time
     }
@@ -160,7 +160,7 @@ struct FaultRuleParser {
             return .price(fixed: nil, factor: factor)
         }
         guard !text.isEmpty, text.allSatisfy({ $0.isASCII && ($0.isNumber || "-.".contains($0)) }) else {
-            throw Failure(reason: "'\(text)' is no price")
+            throw Failure(reason: "'\(text)' is not a valid price")
         }
         return .price(fixed: text, factor: 1)
     }

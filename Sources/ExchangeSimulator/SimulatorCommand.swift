@@ -32,7 +32,7 @@ struct SimulatorCommand {
     static let program = Program(
         Command(
             "exchange-simulator",
-            "Real HTTP endpoints shaped like the exchanges, on loopback, with scripted faults.",
+            "Simulates the endpoints of the exchanges on loopback, with scripted faults.",
             details: """
                 Prints a line for each venue with its address, one for the control port, and 'ready'. The daemon is pointed at \
                 them with source.<name>.url. POST a fault script to <control>/faults at any time; GET <control>/requests counts, \
@@ -45,16 +45,16 @@ struct SimulatorCommand {
         version: "exchange-simulator \(Product.version)")
 
     private static let replay = Option(
-        "--replay", value: "file", "Replay this CSV file, a row a request.", completion: .files)
-    private static let column = Option("--column", value: "name", "The column of the prices. Without it: close.")
+        "--replay", value: "file", "Replay this CSV file, one row for each request.", completion: .files)
+    private static let column = Option("--column", value: "name", "The column of the prices. Default: close.")
     private static let seedOption = Option(
-        "--seed", value: "number", "Without a replay: the seed of a random walk. Any, and printed, unless given.")
+        "--seed", value: "number", "Without --replay: the seed of the random walk. Default: random, and printed.")
     private static let faults = Option(
-        "--faults", value: "file", "A fault script to begin with.", completion: .files)
+        "--faults", value: "file", "The first fault script.", completion: .files)
     private static let portOption = Option(
-        "--port", value: "port", "The first port; 0, or nothing, for any that are free.")
+        "--port", value: "port", "The first port. Default: 0, for any free ports.")
     private static let hostOption = Option(
-        "--host", value: "address", "The address to listen on. Without it: 127.0.0.1.")
+        "--host", value: "address", "The address to listen on. Default: 127.0.0.1.")
     private static let files = Option(
         "--descriptions", value: "path",
         "More exchanges: a file with descriptions, [exchange.NAME], or a directory with such files.",
@@ -64,10 +64,10 @@ struct SimulatorCommand {
         "Speak HTTPS with the certificate server.pem and the key server.key of this directory.",
         completion: .directories)
     private static let distance = Option(
-        "--round-trip", value: "ms", "How far away the exchanges are: a round trip in milliseconds. Without it: 0.")
+        "--round-trip", value: "ms", "The round-trip time to the exchanges, in milliseconds. Default: 0.")
     private static let pace = Option(
         "--trades", value: "number",
-        "How often the market trades in a second while a stream is subscribed, 0.1 to 2000. Without it: 5.")
+        "Trades per second while a stream is subscribed, 0.1 to 2000. Default: 5.")
 
     init(_ line: ParsedLine) throws(UsageError) {
         if line.has(Self.replay), line.has(Self.seedOption) {

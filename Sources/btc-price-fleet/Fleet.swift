@@ -103,7 +103,8 @@ struct Fleet {
 
     private func ready(_ what: String, _ settings: BrokerSettings) {
         if !settings.address.isEncrypted, !settings.address.isLocal {
-            logger.warning("The connection to the broker is not encrypted: anybody on the way can change the price.")
+            logger.warning(
+                "The connection to the broker is not encrypted: anyone on the network path can change the price.")
         }
         manager.ready(status: "\(what) at \(settings.address)")
         logger.info("Ready: \(what.prefix(1).lowercased() + what.dropFirst()) at the broker \(settings.address).")

@@ -32,11 +32,11 @@ enum FleetCommand {
         "--home-assistant", "Publish for Home Assistant, too: its discovery, and a value every 10 s.")
     private static let directory = Option(
         "--directory", value: "path",
-        "Where the sockets are made, one for each publisher. Without it: /run/btc-price-fleet.",
+        "The directory for the sockets, one for each publisher. Default: /run/btc-price-fleet.",
         completion: .directories)
     private static let publishers = Option(
         "--publishers", value: "names",
-        "The publishers to follow, separated by commas. Without it: all, \(Following.most) at most.")
+        "The publishers to follow, separated by commas. Default: all, at most \(Following.most).")
 
     init(_ line: ParsedLine) throws(UsageError) {
         let broker = try BrokerOptions(line)
@@ -82,18 +82,18 @@ struct BrokerOptions {
         "--broker", value: "url", "The broker: mqtts://host:port, or mqtt:// without encryption.")
     private static let authorities = Option(
         "--ca-file", value: "file",
-        "The authorities that may vouch for the broker, as PEM. Without it: the credential broker-ca, otherwise the system's.",
+        "The certificate authorities for the broker, as PEM. Default: the credential broker-ca, or else the system's.",
         completion: .files)
     private static let certificateFile = Option(
         "--certificate", value: "file",
-        "The certificate to show to the broker, as PEM. Without it: the credential broker-certificate.",
+        "The client certificate, as PEM. Default: the credential broker-certificate.",
         completion: .files)
     private static let keyFile = Option(
-        "--key", value: "file", "The key of the certificate, as PEM. Without it: the credential broker-key.",
+        "--key", value: "file", "The key of the certificate, as PEM. Default: the credential broker-key.",
         completion: .files)
     private static let userName = Option("--user", value: "name", "The user, if the broker wants a password.")
     private static let password = Option(
-        "--password-file", value: "file", "The user's password. Without it: the credential broker-password.",
+        "--password-file", value: "file", "The file with the password. Default: the credential broker-password.",
         completion: .files)
 
     init(_ line: ParsedLine) throws(UsageError) {

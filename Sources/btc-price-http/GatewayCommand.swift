@@ -30,26 +30,28 @@ struct GatewayCommand {
     private static let socketOption = Option("--socket", value: "path", "The daemon's socket.", completion: .files)
     private static let address = Option(
         "--listen", value: "address",
-        "Listen at this address and port, or at unix: and a path. May be given several times. Without it: \(ListenAddress.standard)."
+        "Listen at this address and port, or at unix: and a path. May be given several times. Default: \(ListenAddress.standard)."
     )
     private static let names = Option(
         "--hosts", value: "names",
-        "Names to answer to, separated by commas, beside localhost and the addresses that it listens at; '*' for any.")
+        "Host names to serve besides localhost and the listening addresses, separated by commas; '*' for any.")
     private static let pages = Option(
         "--origins", value: "origins",
         "Origins whose pages may read the price, separated by commas: https://shop.example, chrome-extension://<id>.")
     private static let age = Option(
         "--max-age", value: "seconds",
-        "Treat an older price as missing, unless the request sets max-age. Without it: 120.")
+        "Treat an older price as missing, unless the request sets max-age. Default: 120.")
     private static let limits = [
         Option(
-            "--connections", value: "number", "The most open connections. Without it: \(GatewayLimits().connections)."),
+            "--connections", value: "number",
+            "The maximum number of open connections. Default: \(GatewayLimits().connections)."),
         Option(
             "--connections-per-address", value: "number",
-            "The most open connections of one address; addresses of this machine have no such limit. Without it: \(GatewayLimits().connectionsPerAddress)."
+            "The maximum number of open connections from one address; this machine's addresses have no limit. Default: \(GatewayLimits().connectionsPerAddress)."
         ),
         Option(
-            "--event-streams", value: "number", "The most open event streams. Without it: \(GatewayLimits().streams)."),
+            "--event-streams", value: "number",
+            "The maximum number of open event streams. Default: \(GatewayLimits().streams)."),
     ]
 
     init(_ line: ParsedLine) throws(UsageError) {

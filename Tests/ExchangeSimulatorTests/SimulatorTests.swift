@@ -40,17 +40,17 @@ import Testing
         ("* always explode", "line 1: unknown fault 'explode'"),
         ("* request 0 reset", "line 1: requests are counted from 1"),
         ("* request 5-3 reset", "line 1: requests are counted from 1"),
-        ("* request x reset", "line 1: 'x' is no range"),
-        ("* time 5-9 reset", "line 1: '5-9' is no range"),
+        ("* request x reset", "line 1: 'x' is not a valid range"),
+        ("* time 5-9 reset", "line 1: '5-9' is not a valid range"),
         ("* time 9s-5s reset", "line 1: a time that ends before it begins"),
         ("* always status 42", "line 1: no status"), ("* always status 500 file /none", "line 1: cannot read /none"),
-        ("* always delay soon", "line 1: 'soon' is no time"),
+        ("* always delay soon", "line 1: 'soon' is not a valid time"),
         ("* request 1 refuse", "line 1: 'refuse' has no requests to count; use 'always' or 'time'"),
         ("* request 1 tls-alert", "line 1: 'tls-alert' has no requests to count; use 'always' or 'time'"),
         ("* always certificate old", "line 1: unknown certificate 'old'"),
         ("* always huge-body 0", "line 1: no length"),
-        ("* always drip -5ms", "line 1: '-5ms' is no time"),
-        ("* always delay 9223372036854775807s", "line 1: '9223372036854775807s' is no time"),
+        ("* always drip -5ms", "line 1: '-5ms' is not a valid time"),
+        ("* always delay 9223372036854775807s", "line 1: '9223372036854775807s' is not a valid time"),
     ])
     func `an invalid line is reported`(text: String, expected: String) {
         #expect(throws: FaultScript.Failure(description: expected)) { try FaultScript(text) }

@@ -30,7 +30,7 @@ import Testing
         ("* stream always refuse", "line 1: unknown fault 'refuse' of a stream"),
         ("* stream request 1 burst 700", "line 1: 'burst' has no requests to count; use 'always' or 'time'"),
         ("* stream always close now", "line 1: no code"),
-        ("* stream always lag -5ms", "line 1: '-5ms' is no time"),
+        ("* stream always lag -5ms", "line 1: '-5ms' is not a valid time"),
     ])
     func `an invalid line is reported`(text: String, expected: String) {
         #expect(throws: FaultScript.Failure(description: expected)) { try FaultScript(text) }

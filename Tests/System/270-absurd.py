@@ -418,7 +418,7 @@ def samples(place, seconds):
 def _():
     simulator = replaying(PRICE)
     daemon = Daemon(Place(), simulator.urls, "--mode", "median", "--quorum", "3", sources=["bitstamp", "coinbase", "cryptocompare"])
-    daemon.says("quorum is 3, but the sources of USD are of 2 exchanges only (bitstamp, coinbase)")
+    daemon.says("quorum is 3, but the sources of USD are of only 2 exchanges (bitstamp, coinbase)")
     daemon.stop()
     simulator.stop()
 

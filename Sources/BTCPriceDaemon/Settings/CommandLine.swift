@@ -33,13 +33,13 @@ struct DaemonCommandLine {
 
     private static let config = Option(
         "--config", value: "file", "Read this file instead of the default one.", completion: .files)
-    private static let check = Option("--check-config", "Say whether the configuration is good, and end.")
-    private static let printAll = Option("--print-config", "Show every setting and where it came from, and end.")
+    private static let check = Option("--check-config", "Check the configuration, and exit.")
+    private static let printAll = Option("--print-config", "Print every setting and its origin, and exit.")
     private static let printDefault = Option(
-        "--print-default-config", "Show a file with every setting, its default and what it is for, and end.")
+        "--print-default-config", "Print a file with every setting, its default and its purpose, and exit.")
     private static let tryOne = Option(
         "--try", value: "name",
-        "Request the price of an exchange once, or read a saved body, and say what its description finds.",
+        "Request the price of an exchange once, or read a saved body, and print what its description finds.",
         completion: .computed { _, _ in Exchange.all.map(\.name) })
 
     private static func option(_ key: SettingKey) -> Option {

@@ -113,7 +113,7 @@ struct ConfiguredSources {
             guard exchanges.count < settings.rules.quorum else { continue }
             logger.tell(
                 .quorumUnreachable,
-                "quorum is \(settings.rules.quorum), but the sources of \(settings.currency) are of \(exchanges.count) exchanges only (\(exchanges.sorted().joined(separator: ", "))), so there is no price. Add a source, or make quorum smaller."
+                "quorum is \(settings.rules.quorum), but the sources of \(settings.currency) are of only \(exchanges.count) exchanges (\(exchanges.sorted().joined(separator: ", "))), so there is no price. Add a source, or make quorum smaller."
             )
         }
         guard let (settings, candidates) = asked.first(where: { $0.settings.currency == .usd }) else { return }

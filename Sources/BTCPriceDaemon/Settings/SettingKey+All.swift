@@ -34,10 +34,10 @@ extension SettingKey {
             SettingKey(
                 name: "reference-rates", kind: .rateSources, standard: .list(ReferenceRateSource.all.map(\.name)),
                 text: """
-                    The sources of reference rates, in their order. A price is derived by them, and a first price is checked by them. They \
-                    are requested about four times a day, and only if there is more than one currency. Two that differ by more than \
-                    1 % are not used; if they are of different days, by more than 1 to 4 %, depending on the currency. An empty list \
-                    means that none is requested.
+                    The sources of reference rates, in their order. Derived prices use them, and first prices are checked against them. \
+                    They are requested about four times a day, and only if there is more than one currency. Two that differ by more than \
+                    1 % are not used. For rates of different days, this limit is 1 to 4 %, depending on the currency. An empty list \
+                    requests none.
                     """)
         ]
 
@@ -59,16 +59,16 @@ extension SettingKey {
                 name: "currency.\(currency).derive", kind: .choice(DerivationPolicy.allCases.map(\.rawValue)),
                 standard: nil,
                 text: """
-                    Whether the price in this currency is derived from the one in EUR or USD, by a reference rate. "never": it is not. \
-                    "fallback": while its sources have no price. "always": it has no sources. A derived price is marked. If it is not \
-                    set: "always" without sources, else "fallback" if EUR or USD is kept anyway.
+                    Whether the price in this currency is derived from the one in EUR or USD, with a reference rate. "never": it is not. \
+                    "fallback": while its sources have no price. "always": it has no sources. A derived price is marked. Default: \
+                    "always" without sources, else "fallback" if EUR or USD is kept anyway.
                     """)
         case "interval-ms":
             SettingKey(
                 name: "currency.\(currency).interval-ms", kind: .integer(1000...3_600_000), standard: nil,
                 text: """
-                    From one tick of this currency to the next, in milliseconds. If it is not set: tick.interval-ms for the first \
-                    currency, 10000 for the others.
+                    The time between two ticks of this currency, in milliseconds. Default: tick.interval-ms for the first currency, \
+                    10000 for the others.
                     """)
         default: nil
         }
@@ -99,8 +99,8 @@ extension SettingKey {
                 name: "fleet.fallback", kind: .flag, standard: .flag(false),
                 text: """
                     If "sources" names peers only: whether the exchanges are requested, in their default order, once no peer has had a \
-                    price for 5 to 10 minutes. The time is drawn at random at each start and reload, and starts anew after a sleep or a \
-                    pause. As soon as a peer has a price again, the exchanges are left alone.
+                    price for 5 to 10 minutes. The time is random, set at each start and reload, and begins again after a sleep or a \
+                    pause. When a peer has a price again, the exchanges are no longer requested.
                     """)
         ]
 
@@ -119,15 +119,15 @@ extension SettingKey {
             SettingKey(
                 name: name, kind: .text(.exchangeURL), standard: nil,
                 text: """
-                    The address that is used once the first one has responded with status 451 (not available in this region). If it \
-                    is not set: \(exchange?.secondURL ?? "that of its description"), unless source.\(source).url is set.
+                    The address that is used once the first one has responded with status 451 (not available in this region). Default: \
+                    \(exchange?.secondURL ?? "that of its description"), unless source.\(source).url is set.
                     """)
         case "stream-url":
             SettingKey(
                 name: name, kind: .text(.streamURL), standard: nil,
                 text: """
-                    The address of the exchange's stream: ws or wss, a host, and optionally a port. If it is not set: the exchange's \
-                    own, unless the source's url is set.
+                    The address of the exchange's stream: ws or wss, a host, and optionally a port. Default: the exchange's own, unless \
+                    the source's url is set.
                     """)
         case "timeout-ms":
             SettingKey(
@@ -148,7 +148,7 @@ extension SettingKey {
     private static let ticks = [
         SettingKey(
             name: "tick.interval-ms", kind: .integer(intervals), standard: .integer(1000),
-            text: "From one tick to the next, in milliseconds."),
+            text: "The time between two ticks, in milliseconds."),
         SettingKey(
             name: "tick.budget-ms", kind: .integer(100...60_000), standard: .integer(1000),
             text: "The time in which all requests of a tick must finish, response bodies included, in milliseconds."),
@@ -184,7 +184,7 @@ extension SettingKey {
         SettingKey(
             name: "validation.observe-interval-ms", kind: .integer(1000...15_000), standard: .integer(3000),
             text: """
-                From one request to a source that the ticks do not request to the next, in milliseconds. Up to half of it is added at \
+                The time between two requests to sources that the ticks do not use, in milliseconds. Up to half of it is added at \
                 random. A smaller value finds a wrong primary sooner, and sends more requests to the other sources.
                 """),
     ]
@@ -207,20 +207,21 @@ extension SettingKey {
         SettingKey(
             name: "state.directory", kind: .text(.path), standard: nil,
             text: """
-                Keeps the last price over a reboot. A change takes effect at the next start. If it is not set: $STATE_DIRECTORY; else /var/lib/btc-priced for root, and \
-                $XDG_STATE_HOME/btc-priced or ~/.local/state/btc-priced for other users.
+                Keeps the last price over a reboot. A change takes effect at the next start. Default: $STATE_DIRECTORY; else \
+                /var/lib/btc-priced for root, and $XDG_STATE_HOME/btc-priced or ~/.local/state/btc-priced for other users.
                 """),
         SettingKey(
             name: "runtime.directory", kind: .text(.path), standard: nil,
             text: """
-                Keeps the price of every tick over a restart, and on a tmpfs its age. It must not be the state directory. A change takes effect at \
-                the next start. If it is not set: $RUNTIME_DIRECTORY; else /run/btc-priced for root, and $XDG_RUNTIME_DIR/btc-priced or /tmp/btc-priced-UID for other users.
+                Keeps the price of every tick over a restart, and on a tmpfs its age. It must not be the state directory. A change takes \
+                effect at the next start. Default: $RUNTIME_DIRECTORY; else /run/btc-priced for root, and $XDG_RUNTIME_DIR/btc-priced or \
+                /tmp/btc-priced-UID for other users.
                 """),
         SettingKey(
             name: "socket.path", kind: .text(.path), standard: nil,
             text: """
-                The socket. A change takes effect at the next start. If it is not set: io.btcpriced.Price in the runtime directory. Not used if systemd passes a socket, as \
-                btc-priced.socket does.
+                The socket. A change takes effect at the next start. Default: io.btcpriced.Price in the runtime directory. Not used if \
+                systemd passes a socket, as btc-priced.socket does.
                 """),
     ]
 
@@ -231,14 +232,14 @@ extension SettingKey {
         SettingKey(
             name: "history.keep-minutes", kind: .text(.span), standard: .text("1y"),
             text: """
-                How long the candles of minutes are kept: "1d" to "100y", or "forever". Hours and days are kept for ever. A shorter \
-                time deletes a day of them each hour. A year of minutes takes about 40 MB for each currency.
+                How long the candles of minutes are kept: "1d" to "100y", or "forever". Hours and days are kept forever. After the time \
+                is shortened, a day of minutes is deleted each hour. A year of minutes takes about 40 MB for each currency.
                 """),
         SettingKey(
             name: "history.write-every-s", kind: .integer(1...3600), standard: .integer(60),
             text: """
-                From one write to the next, in seconds. A kill loses at most so much and the present minute. A power cut may lose some \
-                hours; the file stays whole. The backfill fills both gaps. On an SD card, 300 writes less.
+                The time between two writes, in seconds. A kill loses at most this much and the current minute. A power cut may lose \
+                some hours; the file stays whole. The backfill fills both gaps. On an SD card, 300 reduces wear.
                 """),
         SettingKey(
             name: "history.backfill", kind: .flag, standard: .flag(true),
@@ -252,11 +253,12 @@ extension SettingKey {
         SettingKey(
             name: "clients.connections", kind: .integer(0...1_048_576), standard: .integer(0),
             text: """
-                The most connections. The next one is closed. 0 means three quarters of the file descriptors that the daemon may have.
+                The maximum number of connections. The next one is closed. 0 means three quarters of the file descriptors that the \
+                daemon may have.
                 """),
         SettingKey(
             name: "clients.connections-per-user", kind: .integer(0...1_048_576), standard: .integer(0),
-            text: "The most connections of one user. 0 means three quarters of clients.connections."),
+            text: "The maximum number of connections of one user. 0 means three quarters of clients.connections."),
         SettingKey(
             name: "clients.message-bytes", kind: .integer(256...1_048_576), standard: .integer(8192),
             text: """
@@ -270,9 +272,8 @@ extension SettingKey {
         SettingKey(
             name: "clients.pending-calls", kind: .integer(1...1_048_576), standard: .integer(4096),
             text: """
-                The most calls that wait for a reply which is not available at once, for example for a request to an exchange. One user \
-                can have three quarters of them. The next call gets the error Busy. Pause, Resume and Retry of administrators are not \
-                limited.
+                The maximum number of calls that wait for a reply, for example for a request to an exchange. One user can have three \
+                quarters of them. The next call gets the error Busy. Pause, Resume and Retry of administrators are not limited.
                 """),
         SettingKey(
             name: "clients.idle-timeout-s", kind: .integer(0...86_400), standard: .integer(600),

@@ -112,7 +112,7 @@ final class PublisherSocket: Sendable {
     private func metrics(_ known: Known) -> [MetricFamily] {
         [
             MetricFamily(
-                "btcpriced_fleet_messages", .counter, "Quotes of the publisher, by what became of them.",
+                "btcpriced_fleet_messages", .counter, "Quotes of the publisher, by result.",
                 samples: known.counts.sorted { $0.key < $1.key }.map { kind, count in
                     .init(
                         suffix: "_total", labels: [.init("publisher", name), .init("result", kind)], value: "\(count)")

@@ -28,7 +28,7 @@ struct AccessPolicy: Sendable {
     let origins: Set<String>
 
     static let methodNotAllowed = Problem(
-        .methodNotAllowed, "Only GET and HEAD are possible.", headers: ["allow": "GET, HEAD"])
+        .methodNotAllowed, "Only GET and HEAD are supported.", headers: ["allow": "GET, HEAD"])
 
     /// - Returns: Why the request is refused; `nil` if it is not.
     func refusal(of request: Credentials, _ arrival: Arrival) -> Problem? {

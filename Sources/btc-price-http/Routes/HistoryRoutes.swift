@@ -57,7 +57,7 @@ struct HistoryRoutes: Sendable {
         try Problem.check(request, has: "currency")
         let currency = try await daemon.kept().currency(try GatewayRoutes.code(request)).currency
         guard let day = try await daemon.day(of: currency) else {
-            throw Problem(.notFound, "Nothing is known of the last 24 hours.")
+            throw Problem(.notFound, "No price of the last 24 hours is known.")
         }
         var body: JSONObject = ["currency": .string(currency)]
         for member in PriceShapes.day(day).members { body[member.name] = member.value }

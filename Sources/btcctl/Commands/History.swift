@@ -31,7 +31,7 @@ enum History {
 
     static let verb = Verb(
         command: Command(
-            "history", "Print what the price did, as candles.",
+            "history", "Print the history of the price as candles.",
             details: """
                 Examples:
                   btcctl history                                 the last 24 hours, hour by hour

@@ -28,7 +28,7 @@ struct Wait {
     }
 
     private static let timeLimit = Option(
-        "--timeout", value: "duration", "Give up after so long: 30s, 5m. Without it: never.")
+        "--timeout", value: "duration", "Give up after this time: 30s, 5m. Default: never.")
     private static let shortestPause: Duration = .milliseconds(50)
     private static let longestPause: Duration = .milliseconds(500)
 

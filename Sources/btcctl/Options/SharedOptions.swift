@@ -7,11 +7,11 @@ import CommandLine
 extension Option {
     static let socket = Option(
         "--socket", value: "path",
-        "The daemon's socket. Without it: $BTC_PRICED_SOCKET, the user's own daemon, the system's.",
+        "The daemon's socket. Default: $BTC_PRICED_SOCKET, the user's own daemon, the system's.",
         completion: .files)
     static let currency = Option(
         "--currency", letter: "c", value: "code",
-        "The currency, such as EUR. Without it: $BTCCTL_CURRENCY, the daemon's first.",
+        "The currency, such as EUR. Default: $BTCCTL_CURRENCY, the daemon's first.",
         completion: .computed { words, _ in Completions.currencies(words) })
     static let json = Option("--json", "Print one JSON object, for an error too.")
     static let raw = Option("--raw", "Print the exact value alone; with --sats it is rounded.")
@@ -48,7 +48,7 @@ extension Option {
     static let confirmed = Option("--confirmed", "Take only a price that another exchange confirms.")
     static let dayZone = Option(
         "--day-zone", value: "zone",
-        "Where a day begins: at midnight in utc (the default) or in the local time zone, made of the hours that are known.",
+        "Where a day begins: at midnight in utc (the default) or in the local time zone.",
         completion: .words(DayZone.allCases.map(\.rawValue)))
 
     static let times = [utc, iso]

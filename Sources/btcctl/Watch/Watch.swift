@@ -32,7 +32,7 @@ struct Watch {
 
     private static let codes = Option(
         "--currency", letter: "c", value: "codes",
-        "The currencies, separated by commas. Without them: $BTCCTL_CURRENCY, the daemon's first.",
+        "The currencies, separated by commas. Default: $BTCCTL_CURRENCY, the daemon's first.",
         completion: .computed { words, beginning in
             let given = beginning.lastIndex(of: ",").map { beginning[...$0] } ?? ""
             return Completions.currencies(words).filter { !given.contains($0) }.map { given + $0 }

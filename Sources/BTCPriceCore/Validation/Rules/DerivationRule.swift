@@ -31,7 +31,8 @@ enum DerivationRule {
         else { throw DerivationError(description: "\(pair): \(state.failure ?? "no price yet")") }
         let value = (quote.value * rate.value).rounded(toPlaces: currency.places)
         guard currency.prices.contains(value) else {
-            throw DerivationError(description: "\(quote.value) \(pair) at \(rate.value) is no price in \(currency)")
+            throw DerivationError(
+                description: "\(quote.value) \(pair) at \(rate.value) is not a valid price in \(currency)")
         }
         if let last = book.reference, now.boottime - last.at <= marketCounts,
             abs(value.logarithm - last.readLog) > log(currency.fixing.premium)
