@@ -54,6 +54,7 @@ extension Program {
         switch shell {
         case "bash":
             return """
+                # shellcheck shell=bash
                 # Completions of \(name) for bash.
                 \(function)() {
                     local candidate word=${COMP_WORDS[COMP_CWORD]}

@@ -24,74 +24,7 @@ package enum HistoryCall: Sendable, Hashable {
         }
     }
 
-    /// Reads a call to the interface.
-    /// - Returns: The call, or the error to reply with; `nil` if the interface has no such method.
-    static func read(_ call: Call) -> Result<HistoryCall, PriceCall.Refusal>? {
-        var (currency, time, fetch) = (String?.none, Timestamp?.none, Bool?.none)
-        var query = HistoryQuery(more: call.more)
-        let known: Set<String>
-        switch call.method {
-        case HistoryInterface.getHistory: known = ["currency", "from", "to", "step", "limit"]
-        case HistoryInterface.getPriceAt: known = ["currency", "time", "fetch"]
-        case HistoryInterface.getDay: known = ["currency"]
-        default: return nil
-        }
-        for (name, value) in call.parameters.members {
-            let refusal = PriceCall.Refusal(.invalidParameter(name))
-            guard let text = name.stringValue, known.contains(text) else { return .failure(refusal) }
-            if value.isNull { continue }
-            switch text {
-            case "currency": currency = value.stringValue
-            case "step": query.step = value.stringValue.flatMap(Candle.Step.init(rawValue:)) ?? query.step
-            case "limit": query.limit = value.integerValue.flatMap { $0 > 0 ? Int(clamping: $0) : nil }
-            case "from": query.from = value.timestampValue
-            case "to": query.to = value.timestampValue
-            case "fetch": fetch = value.boolValue
-            default: time = value.timestampValue
-            }
-            let isRead =
-                switch text {
-                case "currency": currency != nil
-                case "step": value.stringValue == query.step.rawValue
-                case "limit": query.limit != nil
-                case "from": query.from != nil
-                case "to": query.to != nil
-                case "fetch": fetch != nil
-                default: time != nil
-                }
-            guard isRead else { return .failure(refusal) }
-        }
-        query.currency = currency
-        switch call.method {
-        case HistoryInterface.getHistory: return .success(.getHistory(query))
-        case HistoryInterface.getDay: return .success(.getDay(currency))
-        default:
-            guard let time else { return .failure(PriceCall.Refusal(.invalidParameter(JSONValue(.string("time"))))) }
-            return .success(.getPriceAt(time, currency, fetch: fetch ?? false))
-        }
-    }
-
-    package var call: Call {
-        switch self {
-        case .getHistory(let query):
-            var parameters: JSONObject = ["step": .string(query.step.rawValue)]
-            parameters["currency"] = query.currency.map { .string($0) }
-            parameters["from"] = query.from.map { .integer($0.milliseconds) }
-            parameters["to"] = query.to.map { .integer($0.milliseconds) }
-            parameters["limit"] = query.limit.map { .integer(Int64($0)) }
-            return Call(method: HistoryInterface.getHistory, parameters: parameters, more: query.more)
-        case .getPriceAt(let time, let currency, let fetch):
-            var parameters: JSONObject = ["time": .integer(time.milliseconds)]
-            parameters["currency"] = currency.map { .string($0) }
-            // Omitted if false, because an older daemon does not know it.
-            if fetch { parameters["fetch"] = .bool(true) }
-            return Call(method: HistoryInterface.getPriceAt, parameters: parameters)
-        case .getDay(let currency):
-            var parameters = JSONObject()
-            parameters["currency"] = currency.map { .string($0) }
-            return Call(method: HistoryInterface.getDay, parameters: parameters)
-        }
-    }
+    package var call: Call { PriceCall.history(self).call }
 }
 
 /// The parameters of `GetHistory`.

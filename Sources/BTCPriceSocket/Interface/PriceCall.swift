@@ -50,129 +50,88 @@ package enum PriceCall: Sendable, Hashable {
         }
     }
 
-    /// Reads a call to the interface.
-    /// - Returns: The call, or the error to reply with; `nil` if the interface has no such method.
+    /// Reads a call to one of the interfaces.
+    /// - Returns: The call, or the error to reply with; `nil` if they have no such method.
     package static func read(_ call: Call) -> Result<PriceCall, Refusal>? {
-        let read = readMethod(call)
-        return call.upgrade && read != nil ? .failure(Refusal(.methodNotImplemented(call.method))) : read
+        do throws(JSONFieldError) {
+            guard let read = try PriceCall(call, try CallParameters(call)) else { return nil }
+            if call.upgrade { return .failure(Refusal(.methodNotImplemented(call.method))) }
+            if case .watchPrice = read, !call.more { return .failure(Refusal(.expectedMore)) }
+            return .success(read)
+        } catch {
+            // An unknown method has no parameters to complain of.
+            do { if try PriceCall(call, CallParameters()) == nil { return nil } } catch {}
+            return .failure(Refusal(.invalidParameter(JSONValue(.string(error.field)))))
+        }
     }
 
-    private static func readMethod(_ call: Call) -> Result<PriceCall, Refusal>? {
+    /// - Returns: `nil` if there is no such method.
+    private init?(_ call: Call, _ parameters: CallParameters) throws(JSONFieldError) {
+        let currency = parameters.currency
         switch call.method {
         case PriceInterface.getPrice:
-            var (policy, currency, maxAge) = (CachePolicy.localFirst, String?.none, Int64?.none)
-            for (name, value) in call.parameters.members {
-                if name.isString("maxAgeMs"), value.isNull || value.maxAgeValue != nil {
-                    maxAge = value.maxAgeValue
-                    continue
-                }
-                guard value.isNull || value.rawString != nil, name.isString("cachePolicy") || name.isString("currency")
-                else { return .failure(Refusal(.invalidParameter(name))) }
-                guard let text = value.stringValue else { continue }
-                if name.isString("currency") {
-                    currency = text
-                } else if let named = CachePolicy(rawValue: text) {
-                    policy = named
-                } else {
-                    return .failure(Refusal(.invalidParameter(name)))
-                }
-            }
-            return .success(.getPrice(policy, currency, maxAge: maxAge))
+            self = .getPrice(parameters.cachePolicy ?? .localFirst, currency, maxAge: parameters.maxAge)
         case PriceInterface.watchPrice:
-            guard call.more else { return .failure(Refusal(.expectedMore)) }
-            var (currencies, updates, maxAge) = ([String]?.none, WatchUpdates.ticks, Int64?.none)
-            for (name, value) in call.parameters.members {
-                guard name.isString("currencies") || name.isString("updates") || name.isString("maxAgeMs") else {
-                    return .failure(Refusal(.invalidParameter(name)))
-                }
-                if value.isNull { continue }
-                if name.isString("maxAgeMs") {
-                    guard let named = value.maxAgeValue else { return .failure(Refusal(.invalidParameter(name))) }
-                    maxAge = named
-                    continue
-                }
-                if name.isString("updates") {
-                    guard let named = value.stringValue.flatMap(WatchUpdates.init) else {
-                        return .failure(Refusal(.invalidParameter(name)))
-                    }
-                    updates = named
-                    continue
-                }
-                let names = value.arrayValue?.map(\.stringValue) ?? [nil]
-                guard !names.isEmpty, !names.contains(nil) else { return .failure(Refusal(.invalidParameter(name))) }
-                currencies = names.compactMap(\.self).reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
-            }
-            return .success(.watchPrice(currencies, updates, maxAge: maxAge))
-        case PriceInterface.listCurrencies: return bare(.listCurrencies, call)
-        case PriceInterface.getStatus: return bare(.getStatus, call)
-        case PriceInterface.listSources: return text("currency", call) { .listSources($0) }
-        case PriceInterface.getMetrics: return bare(.getMetrics, call)
-        case PriceInterface.pause: return bare(.pause, call)
-        case PriceInterface.resume: return bare(.resume, call)
-        case PriceInterface.retry: return text("source", call) { .retry($0) }
-        default: return HistoryCall.read(call)?.map(PriceCall.history)
+            let currencies = parameters.currencies?.reduce(into: [String]()) { if !$0.contains($1) { $0.append($1) } }
+            self = .watchPrice(currencies, parameters.updates ?? .ticks, maxAge: parameters.maxAge)
+        case PriceInterface.listCurrencies: self = .listCurrencies
+        case PriceInterface.getStatus: self = .getStatus
+        case PriceInterface.listSources: self = .listSources(currency)
+        case PriceInterface.getMetrics: self = .getMetrics
+        case PriceInterface.pause: self = .pause
+        case PriceInterface.resume: self = .resume
+        case PriceInterface.retry: self = .retry(parameters.source)
+        case HistoryInterface.getHistory:
+            self = .history(
+                .getHistory(
+                    HistoryQuery(
+                        currency: currency, from: parameters.from, to: parameters.to,
+                        step: parameters.step ?? .minute, limit: parameters.limit.map { Int(clamping: $0) },
+                        more: call.more)))
+        case HistoryInterface.getPriceAt:
+            guard let time = parameters.time else { throw JSONFieldError(field: "time") }
+            self = .history(.getPriceAt(time, currency, fetch: parameters.fetch ?? false))
+        case HistoryInterface.getDay: self = .history(.getDay(currency))
+        default: return nil
         }
-    }
-
-    /// Accepts a call without parameters.
-    private static func bare(_ read: PriceCall, _ call: Call) -> Result<PriceCall, Refusal> {
-        for (name, _) in call.parameters.members { return .failure(Refusal(.invalidParameter(name))) }
-        return .success(read)
-    }
-
-    /// Accepts a call with one text, which may be null.
-    private static func text(
-        _ parameter: StaticString, _ call: Call, _ read: (String?) -> PriceCall
-    ) -> Result<PriceCall, Refusal> {
-        var text: String?
-        for (name, value) in call.parameters.members {
-            guard name.isString(parameter), value.isNull || value.rawString != nil else {
-                return .failure(Refusal(.invalidParameter(name)))
-            }
-            text = value.stringValue
-        }
-        return .success(read(text))
     }
 
     package var call: Call {
+        var (parameters, more) = (CallParameters(), false)
+        let method: String
         switch self {
         case .getPrice(let policy, let currency, let maxAge):
-            Call(
-                method: PriceInterface.getPrice,
-                parameters: Self.parameters(
-                    [("cachePolicy", policy == .localFirst ? nil : policy.rawValue), ("currency", currency)],
-                    maxAge: maxAge))
+            method = PriceInterface.getPrice
+            parameters.cachePolicy = policy == .localFirst ? nil : policy
+            (parameters.currency, parameters.maxAge) = (currency, maxAge)
         case .watchPrice(let currencies, let updates, let maxAge):
-            Call(
-                method: PriceInterface.watchPrice,
-                parameters: Self.watchParameters(currencies, updates, maxAge: maxAge), more: true)
-        case .listCurrencies: Call(method: PriceInterface.listCurrencies)
-        case .getStatus: Call(method: PriceInterface.getStatus)
+            method = PriceInterface.watchPrice
+            parameters.updates = updates == .ticks ? nil : updates
+            (parameters.currencies, parameters.maxAge, more) = (currencies, maxAge, true)
+        case .listCurrencies: method = PriceInterface.listCurrencies
+        case .getStatus: method = PriceInterface.getStatus
         case .listSources(let currency):
-            Call(method: PriceInterface.listSources, parameters: Self.parameters([("currency", currency)]))
-        case .getMetrics: Call(method: PriceInterface.getMetrics)
-        case .pause: Call(method: PriceInterface.pause)
-        case .resume: Call(method: PriceInterface.resume)
+            method = PriceInterface.listSources
+            parameters.currency = currency
+        case .getMetrics: method = PriceInterface.getMetrics
+        case .pause: method = PriceInterface.pause
+        case .resume: method = PriceInterface.resume
         case .retry(let source):
-            Call(method: PriceInterface.retry, parameters: Self.parameters([("source", source)]))
-        case .history(let call): call.call
+            method = PriceInterface.retry
+            parameters.source = source
+        case .history(.getHistory(let query)):
+            method = HistoryInterface.getHistory
+            (parameters.step, parameters.currency, parameters.from) = (query.step, query.currency, query.from)
+            (parameters.to, parameters.limit, more) = (query.to, query.limit.map(Int64.init), query.more)
+        case .history(.getPriceAt(let time, let currency, let fetch)):
+            method = HistoryInterface.getPriceAt
+            // Omitted if false, because an older daemon does not know it.
+            (parameters.time, parameters.currency, parameters.fetch) = (time, currency, fetch ? true : nil)
+        case .history(.getDay(let currency)):
+            method = HistoryInterface.getDay
+            parameters.currency = currency
         }
-    }
-
-    private static func watchParameters(
-        _ currencies: [String]?, _ updates: WatchUpdates, maxAge: Int64?
-    ) -> JSONObject {
-        var parameters = parameters([("updates", updates == .ticks ? nil : updates.rawValue)], maxAge: maxAge)
-        parameters["currencies"] = currencies.map { .array($0.map { .string($0) }) }
-        return parameters
-    }
-
-    /// Those parameters that have a value.
-    private static func parameters(_ values: [(name: String, value: String?)], maxAge: Int64? = nil) -> JSONObject {
-        var parameters = JSONObject()
-        for (name, value) in values { parameters[name] = value.map { .string($0) } }
-        parameters["maxAgeMs"] = maxAge.map { .integer($0) }
-        return parameters
+        return Call(method: method, parameters: parameters.json(of: method), more: more)
     }
 
     /// A call that fails with an error reply.
@@ -183,11 +142,6 @@ package enum PriceCall: Sendable, Hashable {
             self.reply = reply
         }
     }
-}
-
-extension JSONValue {
-    /// The value as `maxAgeMs`; `nil` if it is out of range.
-    fileprivate var maxAgeValue: Int64? { millisecondsValue.flatMap { $0 >= 0 ? $0 : nil } }
 }
 
 extension Reply {

@@ -30,10 +30,18 @@ package struct JSONFields {
     package private(set) var object = JSONObject()
     /// What is read; `nil` to write.
     private let source: JSONValue?
+    /// Whether an absent value is not written at all.
+    private let omitsAbsent: Bool
+    /// The fields that were read so far; `nil` if all others are ignored.
+    private var visited: [StaticString]?
 
-    package init() { source = nil }
+    /// - Parameter omitsAbsent: Whether an absent value is not written, rather than as null.
+    package init(omitsAbsent: Bool = false) { (source, self.omitsAbsent) = (nil, omitsAbsent) }
 
-    package init(reading source: JSONValue) { self.source = source }
+    /// - Parameter isStrict: Whether ``refuseOthers()`` will be called.
+    package init(reading source: JSONValue, isStrict: Bool = false) {
+        (self.source, omitsAbsent, visited) = (source, false, isStrict ? [] : nil)
+    }
 
     package var isReading: Bool { source != nil }
 
@@ -49,7 +57,11 @@ package struct JSONFields {
     package mutating func optional<Value>(
         _ name: StaticString, _ value: inout Value?, _ kind: JSONKind<Value>
     ) throws(JSONFieldError) {
-        guard let source else { return object.append(name.description, value.map(kind.write) ?? .null) }
+        guard let source else {
+            if value != nil || !omitsAbsent { object.append(name.description, value.map(kind.write) ?? .null) }
+            return
+        }
+        visited?.append(name)
         value = try source.optional(name, kind)
     }
 
@@ -65,6 +77,14 @@ package struct JSONFields {
     /// A field that is less important than the others: if it can't be read, it counts as absent.
     package mutating func lenient<Value>(_ name: StaticString, _ value: inout Value?, _ kind: JSONKind<Value>) {
         do { try optional(name, &value, kind) } catch { value = nil }
+    }
+
+    /// Refuses every field that was not visited.
+    package func refuseOthers() throws(JSONFieldError) {
+        guard let source, let visited else { return }
+        for (name, _) in source.members where !visited.contains(where: name.isString) {
+            throw JSONFieldError(field: name.stringValue ?? "")
+        }
     }
 
     /// A field that is written for its readers and follows from others.

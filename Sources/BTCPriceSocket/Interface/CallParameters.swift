@@ -1,0 +1,63 @@
+import BTCPriceCore
+
+/// The parameters of all methods, as one table that writes and reads them.
+struct CallParameters {
+    var cachePolicy: CachePolicy?
+    var currency: String?
+    var currencies: [String]?
+    var updates: WatchUpdates?
+    /// Milliseconds.
+    var maxAge: Int64?
+    var source: String?
+    var step: Candle.Step?
+    var from: Timestamp?
+    var to: Timestamp?
+    var limit: Int64?
+    var time: Timestamp?
+    var fetch: Bool?
+
+    init() {}
+
+    /// - Throws: ``JSONFieldError`` for a parameter that is not valid, or that the method does not have.
+    init(_ call: Call) throws(JSONFieldError) {
+        if call.parameters.members.isEmpty { return }
+        var fields = JSONFields(reading: call.parameters, isStrict: true)
+        try visit(&fields, of: call.method)
+        try fields.refuseOthers()
+    }
+
+    /// Those that have a value.
+    func json(of method: String) -> JSONObject {
+        var (parameters, fields) = (self, JSONFields(omitsAbsent: true))
+        // Writing does not fail.
+        do { try parameters.visit(&fields, of: method) } catch {}
+        return fields.object
+    }
+
+    private mutating func visit(_ fields: inout JSONFields, of method: String) throws(JSONFieldError) {
+        switch method {
+        case PriceInterface.getPrice:
+            try fields.optional("cachePolicy", &cachePolicy, .choice)
+            try fields.optional("currency", &currency, .text)
+            try fields.optional("maxAgeMs", &maxAge, .milliseconds.only { $0 >= 0 })
+        case PriceInterface.watchPrice:
+            try fields.optional("updates", &updates, .choice)
+            try fields.optional("maxAgeMs", &maxAge, .milliseconds.only { $0 >= 0 })
+            try fields.optional("currencies", &currencies, .texts.only { !$0.isEmpty })
+        case PriceInterface.listSources, HistoryInterface.getDay:
+            try fields.optional("currency", &currency, .text)
+        case PriceInterface.retry: try fields.optional("source", &source, .text)
+        case HistoryInterface.getHistory:
+            try fields.optional("step", &step, .choice)
+            try fields.optional("currency", &currency, .text)
+            try fields.optional("from", &from, .time)
+            try fields.optional("to", &to, .time)
+            try fields.optional("limit", &limit, .integer.only { $0 > 0 })
+        case HistoryInterface.getPriceAt:
+            try fields.optional("time", &time, .time)
+            try fields.optional("currency", &currency, .text)
+            try fields.optional("fetch", &fetch, .flag)
+        default: break
+        }
+    }
+}
