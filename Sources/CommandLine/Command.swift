@@ -4,22 +4,28 @@ package struct Command: Sendable {
     /// One sentence.
     let summary: String
     /// Examples and exit statuses. A line that begins with a space is not wrapped.
-    let details: String
-    let options: [Option]
-    let words: [Words]
+    var details: String { makeDetails() }
+    var options: [Option] { makeOptions() }
+    var words: [Words] { makeWords() }
     /// The commands, one of which must be given; empty for a command without any.
     let commands: [Command]
 
+    // Made when they are needed: a call needs those of one command.
+    private let makeDetails: @Sendable () -> String
+    private let makeOptions: @Sendable () -> [Option]
+    private let makeWords: @Sendable () -> [Words]
+
     package init(
-        _ name: String, _ summary: String, details: String = "", options: [Option] = [], words: [Words] = [],
-        commands: [Command] = []
+        _ name: String, _ summary: String, details: @autoclosure @escaping @Sendable () -> String = "",
+        options: @autoclosure @escaping @Sendable () -> [Option] = [],
+        words: @autoclosure @escaping @Sendable () -> [Words] = [], commands: [Command] = []
     ) {
         self.name = name
         self.summary = summary
-        self.details = details
-        self.options = options
-        self.words = words
         self.commands = commands
+        makeDetails = details
+        makeOptions = options
+        makeWords = words
     }
 }
 

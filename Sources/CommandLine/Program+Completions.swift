@@ -4,7 +4,8 @@ extension Program {
 
     /// What can stand in place of the last word: a line for each candidate, with its help after a tab; or `:files`, `:directories`.
     func completions(_ words: [String]) -> String {
-        let (before, last) = (Array(words.dropLast()), words.last ?? "")
+        // For bash, `=` is a word.
+        let (before, last) = (words.dropLast().filter { $0 != "=" }, words.last == "=" ? "" : words.last ?? "")
         let name = place(ofCommandIn: before).map { before[$0] }
         let chosen = name.flatMap { name in command.commands.first { $0.name == name } } ?? command
         let equals = last.hasPrefix("--") ? last.firstIndex(of: "=") : nil
@@ -61,8 +62,8 @@ extension Program {
                     COMPREPLY=()
                     while IFS=$'\\t' read -r candidate _; do
                         case $candidate in
-                        :files) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
-                        :directories) mapfile -t COMPREPLY < <(compgen -d -- "$word") ;;
+                        :files) compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
+                        :directories) compopt -o filenames; mapfile -t COMPREPLY < <(compgen -d -- "$word") ;;
                         *) COMPREPLY+=("$candidate") ;;
                         esac
                     done < <(\(call) "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)

@@ -1,7 +1,7 @@
 /// Reads the command lines of a program by the table of its commands.
 ///
 /// An option is `--name`, `--name value`, `--name=value` or `-n value`, before or after the command. A word that begins with a hyphen
-/// is an option, unless a digit follows (`-1h`). After `--` nothing is an option. If an option is repeated, the last one counts.
+/// is an option, unless it is the hyphen alone, or a digit or a point follows (`-1h`). After `--` nothing is an option. If an option is repeated, the last one counts.
 package struct Program: Sendable {
     /// What a command line asks for.
     package enum Request: Sendable {
@@ -37,7 +37,7 @@ package struct Program: Sendable {
         if arguments.isEmpty, !command.commands.isEmpty { return .print(help(command)) }
         guard let place = place(ofCommandIn: arguments) else { return try read(arguments, of: command) }
         if arguments[place] == "help" {
-            let named = arguments[(place + 1)...].first { !$0.hasPrefix("-") }
+            let named = arguments[(place + 1)...].first { !$0.hasPrefix("-") && $0 != "help" }
             return .print(help(try named.map { name throws(UsageError) in try self.command(name) } ?? command))
         }
         return try read(Array(arguments[..<place] + arguments[(place + 1)...]), of: try self.command(arguments[place]))
@@ -86,6 +86,8 @@ package struct Program: Sendable {
         var line = ParsedLine(command: chosen.name)
         var rest = arguments[...]
         var mayBeOption = true
+        // Whatever else is wrong.
+        if rest.prefix(while: { $0 != "--" }).contains(where: Option.help.isNamed) { return .print(help(chosen)) }
         while let word = rest.popFirst() {
             guard mayBeOption, Self.isOption(word) else {
                 line.words.append(word)
@@ -95,8 +97,17 @@ package struct Program: Sendable {
                 mayBeOption = false
                 continue
             }
-            let equals = word.hasPrefix("--") ? word.firstIndex(of: "=") : nil
+            let equals = word.firstIndex(of: "=")
             let name = String(word[..<(equals ?? word.endIndex)])
+            // `-vc` is `-v -c`.
+            if !name.hasPrefix("--"), name.count > 2, equals == nil {
+                let letters = name.dropFirst().map { "-\($0)" }
+                guard letters.allSatisfy({ self.option($0, of: chosen) != nil }) else {
+                    throw unknown(name, in: chosen)
+                }
+                rest = letters + rest
+                continue
+            }
             guard let option = self.option(name, of: chosen) else { throw unknown(name, in: chosen) }
             var text = equals.map { String(word[word.index(after: $0)...]) }
             if option.value == nil {
@@ -108,7 +119,6 @@ package struct Program: Sendable {
                 text = rest.removeFirst()
             }
             switch option.name {
-            case Option.help.name: return .print(help(chosen))
             case Option.version.name: return .print(version + "\n")
             case Option.completionScript.name: return .print(try completionScript(for: text ?? ""))
             default: line.options.append((option.name, text ?? ""))

@@ -5,7 +5,7 @@ import Testing
 @Suite struct ProgramTests {
     private static let size = Option(
         "--size", letter: "s", value: "number", "The size.", completion: .words(["small", "large"]))
-    private static let quiet = Option("--quiet", "Print nothing.")
+    private static let quiet = Option("--quiet", letter: "q", "Print nothing.")
     private static let program = Program(
         Command(
             "tool", "A tool.",
@@ -37,7 +37,8 @@ import Testing
         ("-s 3 send a", "send a --size=3"),
         ("send --size=3 a", "send a --size=3"), ("send a -s -3", "send a --size=-3"), ("send -1h", "send -1h"),
         ("send -", "send -"), ("send -- --quiet", "send --quiet"),
-        ("send a --extra x", "send a --extra=x"), ("send a --size 1 --size 2", "send a --size=1 --size=2"),
+        ("send a --extra x", "send a --extra=x"), ("send -s=3 a", "send a --size=3"),
+        ("send a -qs 3", "send a --quiet --size=3"), ("send a --size 1 --size 2", "send a --size=1 --size=2"),
     ])
     func `words and options are told apart`(line: String, expected: String) {
         #expect(read(line) == expected)
@@ -59,6 +60,7 @@ import Testing
             "unknown option '--send'. There is a command of that name: 'tool send'. See 'tool list --help'."
         ),
         ("list -x", "unknown option '-x'. See 'tool list --help'."),
+        ("list -qx", "unknown option '-qx'. See 'tool list --help'."),
         ("list --quiet=1", "--quiet has no value. See 'tool list --help'."),
         ("send a --size", "--size needs a value: -s, --size <number>. See 'tool send --help'."),
         ("send a --size --quiet", "--size needs a value: -s, --size <number>. See 'tool send --help'."),
@@ -86,6 +88,7 @@ import Testing
     @Test func `the help has every option and command`() {
         #expect(read("--version") == "tool 1\n")
         #expect(read("help send") == read("send --help") && read("") == read("--help") && read("help") == read("-h"))
+        #expect(read("help help") == read("--help") && read("list --bogus --help") == read("help list"))
         #expect(
             read("send -h") == """
                 Sends.
@@ -97,7 +100,7 @@ import Testing
 
                 Options:
                   -s, --size <number>   The size.
-                  --quiet               Print nothing.
+                  -q, --quiet           Print nothing.
                   -h, --help            Show this help.
 
                 """)
@@ -108,6 +111,7 @@ import Testing
         ([""], "send\tSends.\nlist\tLists.\nhelp\tShow the help.\n"), (["l"], "list\tLists.\n"),
         (["send", "--s"], "--size\tThe size.\n"), (["send", "-s", ""], "small\nlarge\n"),
         (["send", "--size", "l"], "large\n"), (["--quiet", "send", "--size=s"], "--size=small\n"), (["send", ""], ""),
+        (["send", "--size", "=", "s"], "small\n"),
     ])
     func `a shell gets the candidates for the last word`(words: [String], expected: String) {
         #expect(read(["---complete"] + words) == expected)

@@ -27,6 +27,9 @@ package struct CurrencyPlan: Sendable {
             sources.filter { $0.source.companions.contains { $0.pair == Market.pegPair } }.map(\.market))
     }
 
+    /// Whether the sources are others, or at other addresses.
+    func differs(from other: CurrencyPlan) -> Bool { sources.map(\.source) != other.sources.map(\.source) }
+
     /// Has the sources use new connections from now on.
     /// - Parameter name: Only this source; `nil` for all.
     func discardConnections(of name: String?) {

@@ -53,7 +53,7 @@ struct FetchWithFallback: Sendable {
 
     /// Waits for the next step.
     mutating func next(in group: inout TaskGroup<Step>) async -> Step {
-        if Task.isCancelled { actions = plan.cancelled() }
+        if Task.isCancelled, case let cancelled = plan.cancelled(), !cancelled.isEmpty { actions = cancelled }
         while true {
             while !actions.isEmpty {
                 switch actions.removeFirst() {
@@ -104,6 +104,7 @@ struct FetchWithFallback: Sendable {
     /// Records a valid price.
     /// - Returns: Whether it came within the source's time. If not, it is known only at the end of the fetch whether it counts.
     mutating func accept(_ place: Int) -> Bool {
+        let now = now
         actions += plan.answered(place, now: now)
         return requested[place].map { now - $0 <= sources[place].patience.timeout } == true
     }

@@ -44,8 +44,7 @@ extension PriceEngine {
     /// One round: selects, polls what the selector needs, and selects again.
     private func run(_ currency: Currency, _ id: Int, _ requester: Requester, deadline: ContinuousClock.Instant) async {
         guard let tracked = tracked(currency), tracked.shared?.id == id else { return }
-        // A round ends with the sources that it began with.
-        let plan = tracked.plan
+        var plan = tracked.plan
         // A first price is compared with the first currency's, whose first round may be in progress. A derived price is made of the
         // other currency's, whose first round may also come later.
         let isDerived = tracked.plan.derivation == .always
@@ -70,6 +69,12 @@ extension PriceEngine {
                     result = try await fetch(
                         requester, plan, among: need.markets, quorum: quorum, deadline: deadline)
                 } catch {
+                    // A reload may have replaced the sources meanwhile.
+                    if !error.isCancelled, need.purpose == .price, plan.differs(from: tracked.plan) {
+                        plan = tracked.plan
+                        round = self.round(of: tracked)
+                        continue
+                    }
                     if error.isCancelled || need.purpose == .price { return finish(tracked, id, .failure(error)) }
                     result = PollResult(failures: error.failures, skipped: error.skipped)
                 }
@@ -178,7 +183,7 @@ extension PriceEngine {
         case .turn(let place):
             let source = fetch.sources[place]
             // Another requester may have used up the limit since the sources were chosen.
-            if source.needsRequest, await !take(source.market, requester) {
+            if source.needsRequest, await !take(source, requester) {
                 // If it was requested before, its connection was closed.
                 end(place, .failure(.connectionClosed), of: &fetch)
                 return fetch.skip(place, .limit)

@@ -72,7 +72,7 @@ extension PriceEngine {
 
     func received(_ news: StreamNews, from source: FetchLatestPrice) {
         switch news {
-        case .limited(let error): limited(source.market, error)
+        case .limited(let error): _ = ended(source, .failure(error), latency: .zero)
         case .price(let price):
             // As for a feed, the price of an exchange with a cooldown does not count.
             guard feedsRun, changeInterval != nil, let tracked = tracked(source.market),

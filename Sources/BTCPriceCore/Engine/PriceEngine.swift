@@ -76,7 +76,7 @@ package actor PriceEngine: TickTarget {
     }
 
     /// Changes the currencies, sources and rules of every round from now on. A source with the same address keeps its health. A round in
-    /// progress ends with the sources that it began with, as far as they are kept; the price of one that is gone does not count.
+    /// progress goes on with those of its sources that are kept, and if none of them has a price, with the new ones.
     /// - Parameters:
     ///   - plans: At least one.
     ///   - observes: The minimum time between two requests of the observer.
@@ -330,23 +330,30 @@ package actor PriceEngine: TickTarget {
     }
 
     /// Counts a request for a price if the limits still allow it. A tick may wait for them.
-    func take(_ market: Market, _ requester: Requester) async -> Bool {
+    func take(_ source: FetchLatestPrice, _ requester: Requester) async -> Bool {
+        guard isCurrent(source) else { return false }
         let boottime = now().boottime
-        if registry.take(market, requester, at: boottime) { return true }
-        guard requester == .tick, case let wait = registry.wait(for: market, at: boottime), wait > .zero else {
+        if registry.take(source.market, requester, at: boottime) { return true }
+        guard requester == .tick, case let wait = registry.wait(for: source.market, at: boottime), wait > .zero else {
             return false
         }
-        do { try await clock.sleep(for: wait) } catch {}
-        return registry.take(market, requester, at: now().boottime)
+        do { try await clock.sleep(for: wait) } catch { return false }
+        return isCurrent(source) && registry.take(source.market, requester, at: now().boottime)
     }
 
-    func received(_ source: FetchLatestPrice, bytes: Int) { registry.received(source.market, bytes: bytes) }
+    /// Whether the sources have not been replaced meanwhile. One with another address is another one.
+    func isCurrent(_ source: FetchLatestPrice) -> Bool {
+        registry.address(of: source.market) == source.source.address
+    }
+
+    func received(_ source: FetchLatestPrice, bytes: Int) {
+        if isCurrent(source) { registry.received(source.market, bytes: bytes) }
+    }
 
     /// Records the end of a request.
     /// - Returns: The cooldown that it started, if any.
     func ended(_ source: FetchLatestPrice, _ outcome: MarketHealth.Outcome, latency: Duration) -> SourceCooldown? {
-        // The sources may have been replaced meanwhile. One with another address is another one.
-        guard registry.address(of: source.market) == source.source.address else { return nil }
+        guard isCurrent(source) else { return nil }
         return ended(source.market, outcome, latency: latency)
     }
 

@@ -10,7 +10,7 @@ package struct Currency: RawRepresentable, Sendable, Hashable, CustomStringConve
     package init?(rawValue: String) {
         guard rawValue.utf8.count == 3 else { return nil }
         self.init(letters: rawValue)
-        guard Self.codes.contains(self) else { return nil }
+        guard Self.isCode(self) else { return nil }
     }
 
     private init(letters: String) {
@@ -105,25 +105,30 @@ package struct Currency: RawRepresentable, Sendable, Hashable, CustomStringConve
         }
     }
 
-    private var traits: Traits? { Self.traits[self] }
+    private var traits: Traits? { Self.rows.first { $0.0 == self }?.1 }
 
     /// The currencies whose traits are known, in the order in which they are listed.
     package static let known: [Currency] = rows.map(\.0)
 
-    private static let traits = Dictionary(uniqueKeysWithValues: rows)
-
     /// Every currency, in the order of the codes.
-    package static let all: [Currency] = codes.sorted { $0.letters < $1.letters }
+    package static let all: [Currency] = "\(codes)".split(separator: " ").map { Currency(letters: String($0)) }
+
+    private static func isCode(_ currency: Currency) -> Bool {
+        codes.withUTF8Buffer { text in
+            stride(from: 0, to: text.count, by: 4).contains { start in
+                text[start..<start + 3].reduce(0) { $0 << 8 | UInt32($1) } == currency.letters
+            }
+        }
+    }
 
     /// The currencies of ISO 4217, list one of 2026-01-01, without funds, metals and codes for tests.
-    private static let codes = Set(
-        """
+    private static let codes: StaticString = """
         AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BHD BIF BMD BND BOB BRL BSD BTN BWP BYN BZD CAD CDF CHF CLP CNY COP CRC CUP \
         CVE CZK DJF DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GNF GTQ GYD HKD HNL HTG HUF IDR ILS INR IQD IRR ISK JMD \
         JOD JPY KES KGS KHR KMF KPW KRW KWD KYD KZT LAK LBP LKR LRD LSL LYD MAD MDL MGA MKD MMK MNT MOP MRU MUR MVR MWK MXN MYR MZN \
         NAD NGN NIO NOK NPR NZD OMR PAB PEN PGK PHP PKR PLN PYG QAR RON RSD RUB RWF SAR SBD SCR SDG SEK SGD SHP SLE SOS SRD SSP STN \
         SVC SYP SZL THB TJS TMT TND TOP TRY TTD TWD TZS UAH UGX USD UYU UZS VED VES VND VUV WST XAF XCD XCG XOF XPF YER ZAR ZMW ZWG
-        """.split(separator: " ").map { Currency(letters: String($0)) })
+        """
 
     private static let rows: [(Currency, Traits)] = [
         ("USD", Traits("US Dollar", "$")),

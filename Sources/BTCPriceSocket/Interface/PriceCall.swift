@@ -53,14 +53,13 @@ package enum PriceCall: Sendable, Hashable {
     /// Reads a call to one of the interfaces.
     /// - Returns: The call, or the error to reply with; `nil` if they have no such method.
     package static func read(_ call: Call) -> Result<PriceCall, Refusal>? {
+        // Without the time that it needs, a method is known all the same.
+        do { if try PriceCall(call, CallParameters()) == nil { return nil } } catch {}
+        if call.upgrade { return .failure(Refusal(.methodNotImplemented(call.method))) }
+        if call.method == PriceInterface.watchPrice, !call.more { return .failure(Refusal(.expectedMore)) }
         do throws(JSONFieldError) {
-            guard let read = try PriceCall(call, try CallParameters(call)) else { return nil }
-            if call.upgrade { return .failure(Refusal(.methodNotImplemented(call.method))) }
-            if case .watchPrice = read, !call.more { return .failure(Refusal(.expectedMore)) }
-            return .success(read)
+            return try PriceCall(call, try CallParameters(call)).map { .success($0) }
         } catch {
-            // An unknown method has no parameters to complain of.
-            do { if try PriceCall(call, CallParameters()) == nil { return nil } } catch {}
             return .failure(Refusal(.invalidParameter(JSONValue(.string(error.field)))))
         }
     }

@@ -31,7 +31,7 @@ struct At {
                 Words(
                     "time", "The moment: 2026-08-25T14:30, 2026-08-25, 14:30, yesterday, 7d, @1795400000.",
                     count: 1...1),
-                Words("amount", "Amounts: 0.05btc, 100000sat, 250usd.", count: 0...1000),
+                Words("amount", "Amounts: 0.05btc, 100000sat, 250usd.", count: 0...Int(Int32.max)),
             ])
     ) { line throws(UsageError) in
         try At(line).run()

@@ -39,7 +39,9 @@ enum Convert {
                 Option("--raw", "Print the exact number alone: money, or bitcoin for money without another currency."),
             ],
             words: [
-                Words("amount", "What to convert: 0.05btc, 100000sat, 250usd, '$70,000', 70k usd.", count: 0...1000)
+                Words(
+                    "amount", "What to convert: 0.05btc, 100000sat, 250usd, '$70,000', 70k usd.",
+                    count: 0...Int(Int32.max))
             ])
     ) { line throws(UsageError) in
         let form = try line.plainForm()

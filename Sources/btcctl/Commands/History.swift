@@ -48,9 +48,7 @@ enum History {
                 Exit status: 0 with at least one candle, 1 with none, 64 for a wrong command line, 69 if the daemon can't be \
                 reached, 74 if standard output can't be written.
                 """,
-            options: [.socket, .currency, since, until, step, .dayZone, csv] + Option.times + [
-                Option("--json", "Print one JSON object per line, also for errors.")
-            ])
+            options: [.socket, .currency, since, until, step, .dayZone, csv] + Option.times + [.jsonLines])
     ) { line throws(UsageError) in
         run(try request(line))
     }

@@ -14,6 +14,7 @@ extension Option {
         "The currency, such as EUR. Default: $BTCCTL_CURRENCY, the daemon's first.",
         completion: .computed { words, _ in Completions.currencies(words) })
     static let json = Option("--json", "Print one JSON object, for an error too.")
+    static let jsonLines = Option("--json", "Print one JSON object per line, also for errors.")
     static let raw = Option("--raw", "Print the exact value alone; with --sats it is rounded.")
     static let format = Option(
         "--format", value: "text",
@@ -52,7 +53,7 @@ extension Option {
         completion: .words(DayZone.allCases.map(\.rawValue)))
 
     static let times = [utc, iso]
-    static let forms = [json, raw, format, sats] + times
+    static let forms = [jsonLines, raw, format, sats] + times
     static let policies = [refresh, noCache, maxAge]
     static let conditions = [above, below, change, unconfirmed, confirmed]
 }
