@@ -98,7 +98,7 @@ func candles(_ input: [UInt8]) {
     for exchange in Exchange.all {
         guard let source = exchange.candles else { continue }
         do throws(PriceLoadingError) {
-            for candle in try source.candles(answer, exchange.description, exchange.description.markets[0]) {
+            for candle in try source.candles(answer, exchange.description, exchange.description.markets[0]).candles {
                 hold(answer.status == 200, "candles with status \(answer.status)")
                 checkCandle(candle)
             }
