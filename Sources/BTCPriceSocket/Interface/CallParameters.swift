@@ -20,7 +20,6 @@ struct CallParameters {
 
     /// - Throws: ``JSONFieldError`` for a parameter that is not valid, or that the method does not have.
     init(_ call: Call) throws(JSONFieldError) {
-        if call.parameters.members.isEmpty { return }
         var fields = JSONFields(reading: call.parameters, isStrict: true)
         try visit(&fields, of: call.method)
         try fields.refuseOthers()

@@ -53,14 +53,18 @@ package enum PriceCall: Sendable, Hashable {
     /// Reads a call to one of the interfaces.
     /// - Returns: The call, or the error to reply with; `nil` if they have no such method.
     package static func read(_ call: Call) -> Result<PriceCall, Refusal>? {
-        // Without the time that it needs, a method is known all the same.
-        do { if try PriceCall(call, CallParameters()) == nil { return nil } } catch {}
-        if call.upgrade { return .failure(Refusal(.methodNotImplemented(call.method))) }
-        if call.method == PriceInterface.watchPrice, !call.more { return .failure(Refusal(.expectedMore)) }
+        var (parameters, wrong) = (CallParameters(), JSONFieldError?.none)
+        if !call.parameters.members.isEmpty {
+            do throws(JSONFieldError) { parameters = try CallParameters(call) } catch { wrong = error }
+        }
         do throws(JSONFieldError) {
-            return try PriceCall(call, try CallParameters(call)).map { .success($0) }
+            guard let read = try PriceCall(call, parameters) else { return nil }
+            if call.upgrade { return .failure(Refusal(.methodNotImplemented(call.method))) }
+            if case .watchPrice = read, !call.more { return .failure(Refusal(.expectedMore)) }
+            if let wrong { throw wrong }
+            return .success(read)
         } catch {
-            return .failure(Refusal(.invalidParameter(JSONValue(.string(error.field)))))
+            return .failure(Refusal(.invalidParameter(JSONValue(.string((wrong ?? error).field)))))
         }
     }
 
