@@ -111,11 +111,12 @@ package enum Daemon {
         pthread_sigmask(SIG_BLOCK, &signals, nil)
     }
 
-    /// Logs a line to standard error, or to the journal if that is where it goes. What it quotes, such as arguments and another user's files, may contain control characters.
+    /// Writes a line to standard error, before the daemon runs. What it quotes, such as arguments and another user's files, may contain
+    /// control characters.
     private static func complain(_ text: String, level: Logger.Level = .error) {
         let journal = getenv("JOURNAL_STREAM").map { ["JOURNAL_STREAM": String(cString: $0)] } ?? [:]
         let logger = Logger(label: Product.name) {
-            JournalLogHandler.orStandardError(identifier: $0, environment: journal)
+            StandardErrorLogHandler(identifier: $0, environment: journal)
         }
         logger.log(level: level, "\(text.printable)")
     }

@@ -116,6 +116,11 @@ package final class Simulator: Sendable {
         world.streams(of: venue)
     }
 
+    /// Returns after ``stop()``.
+    func untilStopped() async {
+        do { try await control.closeFuture.get() } catch {}
+    }
+
     /// Ends every connection and the servers.
     package func stop() async {
         // Throws only if it was stopped before.

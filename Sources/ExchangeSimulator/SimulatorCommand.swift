@@ -1,6 +1,5 @@
 import BTCPriceSocket
 import CommandLine
-import Dispatch
 import Glibc
 
 package enum SimulatorProgram {
@@ -121,8 +120,8 @@ struct SimulatorCommand {
         print("ready")
         // A reader on a pipe waits for this line.
         fflush(nil)
-        await terminated()
-        await simulator.stop()
+        // It has nothing to save: a signal ends it.
+        await simulator.untilStopped()
     }
 
     private static func text(_ path: String) throws(UsageError) -> String {
@@ -130,19 +129,5 @@ struct SimulatorCommand {
             throw UsageError("it cannot be read as text")
         }
         return text
-    }
-
-    private func terminated() async {
-        let signals = [SIGTERM, SIGINT].map { number in
-            signal(number, SIG_IGN)
-            return DispatchSource.makeSignalSource(signal: number)
-        }
-        let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
-        for source in signals {
-            source.setEventHandler { continuation.finish() }
-            source.resume()
-        }
-        for await _ in stream {}
-        for source in signals { source.cancel() }
     }
 }

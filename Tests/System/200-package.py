@@ -121,7 +121,10 @@ def on_each(name):
             def run(suite=suite):
                 if suite not in machines:
                     machines[suite] = Machine(suite)
-                return function(machines[suite])
+                try:
+                    return function(machines[suite])
+                finally:
+                    machines[suite].end_started()
             scenario(f"{suite}: {name}")(run)
         return function
     return decorate

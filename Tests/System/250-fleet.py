@@ -255,17 +255,25 @@ def _():
     fresh(host.place)
     watch = Watch(host.place, "--json")
     certificate, key = site.certificates("gamma")
-    lines = f"{site.broker.folder}/lines"
-    Path(lines).write_text(("{" * 16_000 + "\n") * 2000)
+    # Four times the limit, and not what the processors give: the tests beside this one need them too.
     flood = spawn(
-        ["sh", "-c", 'while cat "$1"; do :; done | exec mosquitto_pub -h "$2" -p "$3" --cafile "$4" --cert "$5" --key "$6" -t "$7" -l', "sh", lines,
-         site.broker.address, str(site.broker.port), site.certificates.authority, certificate, key, QUOTE.format("gamma")],
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+        ["mosquitto_pub", "-h", site.broker.address, "-p", str(site.broker.port), "--cafile", site.certificates.authority, "--cert", certificate,
+         "--key", key, "-t", QUOTE.format("gamma"), "-l"],
+        stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def pour():
+        try:
+            while True:
+                flood.stdin.write((b"{" * 16_000 + b"\n") * 26)
+                flood.stdin.flush()
+                time.sleep(0.1)
+        except BrokenPipeError:
+            pass
+    threading.Thread(target=pour, daemon=True).start()
     wait_until(lambda: "more than 500 messages or 1024 KiB a second" in host.failure("gamma"), what=lambda: f"gamma's failure: {host.failure('gamma')}")
     time.sleep(5)
-    os.killpg(flood.pid, signal.SIGKILL)
-    states = {s["freshness"] for s in watch.states}
-    equal(states, {"fresh"})
+    flood.kill()
+    equal([s for s in watch.states if s["freshness"] != "fresh"], [])
     counts = dict(re.findall(r'result="(\w+)"\} (\d+)', btcctl(host.fleet.place("gamma"), "metrics").out))
     for process in (host, *leaders, simulator):
         process.stop()

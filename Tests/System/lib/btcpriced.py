@@ -81,6 +81,18 @@ def wait_until(condition, seconds=30, what="it", every=0.005):
     raise AssertionError(f"{what() if callable(what) else what} did not happen within {seconds} s")
 
 
+def ended(process, seconds=30):
+    """Waits for the end of a process; its status. If it does not end, the error says what each thread waits for."""
+    try:
+        return process.wait(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        threads = []
+        for task in Path(f"/proc/{process.pid}/task").iterdir():
+            status = dict(re.findall(r"(?m)^(Name|State|\w*Pnd|SigBlk|SigIgn|SigCgt):\t(.+)$", (task / "status").read_text()))
+            threads.append((status, (task / "wchan").read_text(), (task / "syscall").read_text().strip()))
+        raise AssertionError(f"process {process.pid} did not end within {seconds} s: {threads}") from None
+
+
 class Simulator:
     """exchange-simulator with all its venues."""
 
@@ -138,7 +150,7 @@ class Simulator:
 
     def stop(self):
         self.process.terminate()
-        self.process.wait()
+        ended(self.process)
 
 
 def free_port(address="127.0.0.1"):
@@ -217,7 +229,7 @@ class Daemon:
         """Stops it as systemd does; the exit status, and the seconds it took."""
         begun = time.monotonic()
         self.process.terminate()
-        status = self.process.wait(timeout=20)
+        status = ended(self.process)
         self._reader.join(timeout=5)
         return status, time.monotonic() - begun
 

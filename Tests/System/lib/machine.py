@@ -70,6 +70,7 @@ class Machine:
         (self.root / "etc" / "hostname").write_text(f"{suite}\n")
         # Each its own: two systemds in one would remove each other's groups.
         self.cgroup = cgroup_below_ours(self.folder.name)
+        self.started = []
         self.log = open(self.folder / "console", "w")
         atexit.register(self.power_off)
         self.boot()
@@ -108,8 +109,16 @@ class Machine:
         return done
 
     def start(self, *arguments, **options):
-        """Starts a program in there that lasts. Killed is the nsenter(1) in front of it, and it dies with that: else it would go on there."""
-        return spawn(self.command("setpriv", "--pdeathsig", "KILL", *arguments), stderr=subprocess.DEVNULL, **options)
+        """Starts a program in there that lasts, until it is killed or the scenario ends. Killed is the nsenter(1) in front of it, and it
+        dies with that: else it would go on there."""
+        self.started.append(spawn(self.command("setpriv", "--pdeathsig", "KILL", *arguments), stderr=subprocess.DEVNULL, **options))
+        return self.started[-1]
+
+    def end_started(self):
+        for process in self.started:
+            process.kill()
+            process.wait()
+        self.started.clear()
 
     def sh(self, script, **options):
         return self.run("sh", "-c", script, **options)
