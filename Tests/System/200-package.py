@@ -385,7 +385,7 @@ def _(machine):
         refused = machine.systemctl("reload", UNIT, check=False)
         assert refused.returncode != 0, "systemctl reload has to fail"
         # The line may come after the end of the process.
-        wait_until(lambda: complaint in machine.journal("-u", UNIT), what=complaint)
+        wait_until(lambda: complaint in machine.journal("-p", "err", "-u", UNIT), what=complaint)
     # Signalled without the check, the daemon itself refuses the file.
     machine.sh(f"kill -HUP {pid}")
     wait_until(lambda: "The new configuration is refused, and the old one stays: " in machine.journal("-u", UNIT), what="the refusal")
