@@ -174,7 +174,6 @@ struct CallHandler: Sendable {
 extension StatusMessage.Clients {
     init(_ counts: ClientCounts) {
         let limits = counts.limits
-        let milliseconds = { (timeout: Duration?) in timeout?.wholeMilliseconds ?? 0 }
         self.init(
             connections: Int64(counts.connections), users: Int64(counts.users), watchers: Int64(counts.watchers),
             calls: counts.calls,
@@ -184,9 +183,9 @@ extension StatusMessage.Clients {
                 Limit(name: "messageBytes", most: Int64(limits.messageBytes), hits: counts.tooLong),
                 Limit(name: "queuedBytes", most: Int64(limits.queuedBytes), hits: counts.heldBack),
                 Limit(name: "pendingCalls", most: Int64(limits.pendingCalls), hits: counts.refusedCalls),
-                Limit(name: "idleTimeoutMs", most: milliseconds(limits.idleTimeout), hits: counts.idle),
-                Limit(name: "messageTimeoutMs", most: milliseconds(limits.messageTimeout), hits: counts.slowMessages),
-                Limit(name: "writeTimeoutMs", most: milliseconds(limits.writeTimeout), hits: counts.slowReaders),
+                Limit(name: "idleTimeoutMs", most: limits.idleTimeout.wholeMilliseconds, hits: counts.idle),
+                Limit(name: "messageTimeoutMs", most: limits.timeout.wholeMilliseconds, hits: counts.slowMessages),
+                Limit(name: "writeTimeoutMs", most: limits.writeTimeout.wholeMilliseconds, hits: counts.slowReaders),
             ])
     }
 }

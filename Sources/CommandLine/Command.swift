@@ -64,6 +64,27 @@ package struct ParsedLine: Sendable {
     ) throws(UsageError) -> Value? {
         try values(option, read).last
     }
+
+    /// The value of an option that is one of several words; `nil` if it is not given.
+    package func choice<Choice: RawRepresentable<String>>(
+        _ option: Option, among choices: [Choice]
+    ) throws(UsageError) -> Choice? {
+        try value(option) { text throws(UsageError) in
+            if let choice = choices.first(where: { $0.rawValue == text }) { return choice }
+            let words = choices.map(\.rawValue)
+            throw UsageError("it is \(words.dropLast().joined(separator: ", ")) or \(words.last ?? "")")
+        }
+    }
+
+    /// The value of an option that is a whole number; `nil` if it is not given.
+    package func number(_ option: Option, in range: ClosedRange<Int>) throws(UsageError) -> Int? {
+        try value(option) { text throws(UsageError) in
+            guard let number = Int(text), range.contains(number) else {
+                throw UsageError("it is a whole number from \(range.lowerBound) to \(range.upperBound)")
+            }
+            return number
+        }
+    }
 }
 
 /// A command line that is not valid.
@@ -74,21 +95,4 @@ package struct UsageError: Error, Hashable, CustomStringConvertible {
     package init(_ message: String) { self.message = message }
 
     package var description: String { message }
-}
-
-/// Reads one of several words.
-package func choice<Choice: RawRepresentable<String>>(
-    _ text: String, among choices: [Choice]
-) throws(UsageError) -> Choice {
-    if let choice = choices.first(where: { $0.rawValue == text }) { return choice }
-    let words = choices.map(\.rawValue)
-    throw UsageError("it is \(words.dropLast().joined(separator: ", ")) or \(words.last ?? "")")
-}
-
-/// Reads a whole number.
-package func number(_ text: String, in range: ClosedRange<Int>) throws(UsageError) -> Int {
-    guard let number = Int(text), range.contains(number) else {
-        throw UsageError("it is a whole number from \(range.lowerBound) to \(range.upperBound)")
-    }
-    return number
 }

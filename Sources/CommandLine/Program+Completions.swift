@@ -9,7 +9,7 @@ extension Program {
         let name = place(ofCommandIn: before).map { before[$0] }
         let chosen = name.flatMap { name in command.commands.first { $0.name == name } } ?? command
         let equals = last.hasPrefix("--") ? last.firstIndex(of: "=") : nil
-        if let equals, let option = option(last[..<equals], of: chosen) {
+        if let equals, let option = option(String(last[..<equals]), of: chosen) {
             let beginning = String(last[last.index(after: equals)...])
             return candidates(option.completion, words, beginning, prefix: "\(option.name)=")
         }

@@ -61,8 +61,11 @@ package struct Program: Sendable {
         guard !command.commands.isEmpty else { return nil }
         var place = 0
         while place < arguments.count {
-            guard arguments[place].hasPrefix("-") else { return place }
-            let option = command.commands.lazy.compactMap { self.option(arguments[place], of: $0) }.first
+            let word = arguments[place]
+            guard word.hasPrefix("-") else { return place }
+            // Of `-vc` only the last letter can have a value.
+            let name = word.hasPrefix("--") || word.count == 2 ? word : "-\(word.suffix(1))"
+            let option = command.commands.lazy.compactMap { self.option(name, of: $0) }.first
             place += option?.value == nil ? 1 : 2
         }
         return nil
@@ -84,6 +87,8 @@ package struct Program: Sendable {
 
     private func request(_ arguments: [String], of chosen: Command) throws(UsageError) -> Request {
         var line = ParsedLine(command: chosen.name)
+        let options = chosen.options + Option.standard
+        let option = { (name: String) in options.first { $0.isNamed(name) } ?? otherOption(name) }
         var rest = arguments[...]
         var mayBeOption = true
         // Whatever else is wrong.
@@ -102,13 +107,11 @@ package struct Program: Sendable {
             // `-vc` is `-v -c`.
             if !name.hasPrefix("--"), name.count > 2, equals == nil {
                 let letters = name.dropFirst().map { "-\($0)" }
-                guard letters.allSatisfy({ self.option($0, of: chosen) != nil }) else {
-                    throw unknown(name, in: chosen)
-                }
+                guard letters.allSatisfy({ option($0) != nil }) else { throw unknown(name, in: chosen) }
                 rest = letters + rest
                 continue
             }
-            guard let option = self.option(name, of: chosen) else { throw unknown(name, in: chosen) }
+            guard let option = option(name) else { throw unknown(name, in: chosen) }
             var text = equals.map { String(word[word.index(after: $0)...]) }
             if option.value == nil {
                 guard text == nil else { throw UsageError("\(option.name) has no value") }
@@ -133,8 +136,8 @@ package struct Program: Sendable {
         return .run(line)
     }
 
-    func option(_ name: some StringProtocol, of chosen: Command) -> Option? {
-        (chosen.options + Option.standard).first { $0.isNamed(name) } ?? otherOption(String(name))
+    func option(_ name: String, of chosen: Command) -> Option? {
+        (chosen.options + Option.standard).first { $0.isNamed(name) } ?? otherOption(name)
     }
 
     private static func isOption(_ word: String) -> Bool {

@@ -72,14 +72,11 @@ struct SimulatorCommand {
         if line.has(Self.replay), line.has(Self.seedOption) {
             throw UsageError("--replay and --seed exclude each other")
         }
-        port =
-            try line.value(Self.portOption) { text throws(UsageError) in
-                text == "0" ? 0 : try number(text, in: 1024...65_000)
-            } ?? 0
+        port = try line.number(Self.portOption, in: 0...65_000) ?? 0
         host = line.text(Self.hostOption) ?? "127.0.0.1"
         descriptions = line.text(Self.files)
         certificates = line.text(Self.folder)
-        roundTrip = try line.value(Self.distance) { text throws(UsageError) in try number(text, in: 0...10_000) } ?? 0
+        roundTrip = try line.number(Self.distance, in: 0...10_000) ?? 0
         trades =
             try line.value(Self.pace) { text throws(UsageError) in
                 guard let number = Double(text), (0.1...2000).contains(number) else {

@@ -9,8 +9,6 @@ struct GatewayCommand {
     /// Seconds.
     let maxAge: Int64
     let connections: Int
-    let connectionsPerAddress: Int
-    let eventStreams: Int
 
     static let program = Program(
         Command(
@@ -24,7 +22,7 @@ struct GatewayCommand {
                 Sockets that systemd passes take the place of --listen.
 
                 Exit status: 0 if it was stopped, 1 if it can't start, 64 for a wrong command line.
-                """, options: [socketOption, address, names, pages, age] + limits),
+                """, options: [socketOption, address, names, pages, age, most]),
         version: "btc-price-http \(Product.version)")
 
     private static let socketOption = Option("--socket", value: "path", "The daemon's socket.", completion: .files)
@@ -41,18 +39,10 @@ struct GatewayCommand {
     private static let age = Option(
         "--max-age", value: "seconds",
         "Treat an older price as missing, unless the request sets max-age. Default: 120.")
-    private static let limits = [
-        Option(
-            "--connections", value: "number",
-            "The maximum number of open connections. Default: \(GatewayLimits().connections)."),
-        Option(
-            "--connections-per-address", value: "number",
-            "The maximum number of open connections from one address; this machine's addresses have no limit. Default: \(GatewayLimits().connectionsPerAddress)."
-        ),
-        Option(
-            "--event-streams", value: "number",
-            "The maximum number of open event streams. Default: \(GatewayLimits().streams)."),
-    ]
+    private static let most = Option(
+        "--connections", value: "number",
+        "The maximum number of open connections: half of them may be event streams, and a sixteenth may come from one address of another machine. Default: 2048."
+    )
 
     init(_ line: ParsedLine) throws(UsageError) {
         socket = line.text(Self.socketOption)
@@ -66,15 +56,8 @@ struct GatewayCommand {
             try line.value(Self.names) { text throws(UsageError) in try Self.entries(of: text, AllowList.host) } ?? []
         origins =
             try line.value(Self.pages) { text throws(UsageError) in try Self.entries(of: text, AllowList.origin) } ?? []
-        maxAge = Int64(
-            try line.value(Self.age) { text throws(UsageError) in try number(text, in: 1...31_536_000) } ?? 120)
-        let most = { (place: Int) throws(UsageError) in
-            try line.value(Self.limits[place]) { text throws(UsageError) in try number(text, in: 1...1_000_000) }
-        }
-        let standard = GatewayLimits()
-        connections = try most(0) ?? standard.connections
-        connectionsPerAddress = try most(1) ?? standard.connectionsPerAddress
-        eventStreams = try most(2) ?? standard.streams
+        maxAge = Int64(try line.number(Self.age, in: 1...31_536_000) ?? 120)
+        connections = try line.number(Self.most, in: 16...1_000_000) ?? 2048
     }
 
     private static func entries(

@@ -82,14 +82,10 @@ struct HTTPGateway {
     }
 
     private var limits: GatewayLimits {
-        var limits = GatewayLimits()
         var files = rlimit()
         getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &files)
         // Reserve descriptors for the listeners, the daemon and the runtime.
-        limits.connections = min(command.connections, max(8, Int(clamping: files.rlim_cur) - 64))
-        limits.connectionsPerAddress = command.connectionsPerAddress
-        limits.streams = min(command.eventStreams, limits.connections)
-        return limits
+        return GatewayLimits(connections: min(command.connections, max(8, Int(clamping: files.rlim_cur) - 64)))
     }
 
     // MARK: - Listening

@@ -50,9 +50,8 @@ import Testing
 
     static func limits(queued: Int = 4096, message: Int = 1000) -> ServerLimits {
         ServerLimits(
-            connections: 10, connectionsPerUser: 10, messageBytes: message, queuedBytes: queued, pendingCalls: 2,
-            idleTimeout: .seconds(60), messageTimeout: .seconds(3), writeTimeout: .seconds(6), sendBufferBytes: 4096,
-            watchersPerTurn: 2)
+            connections: 10, messageBytes: message, queuedBytes: queued, pendingCalls: 2, timeout: .seconds(3),
+            sendBufferBytes: 4096, watchersPerTurn: 2)
     }
 
     static func sample(_ tick: Int64, _ currency: String = "USD") -> PriceState {
@@ -375,16 +374,6 @@ import Testing
         var asking = Client(holding: nil)
         _ = asking.sends(Self.getPrice)
         #expect(asking.connection.overdue(asking.replies.limits, at: 1_000_000) == nil)
-    }
-
-    @Test func `without time-outs the server waits for every client`() {
-        var client = Client()
-        client.replies.limits.idleTimeout = nil
-        #expect(client.connection.overdue(client.replies.limits, at: .max) == nil)
-        #expect(client.replies.limits.sweepPeriod == .milliseconds(750))
-        client.replies.limits.messageTimeout = nil
-        client.replies.limits.writeTimeout = nil
-        #expect(client.replies.limits.sweepPeriod == nil)
     }
 
     @Test(arguments: [

@@ -34,7 +34,7 @@ import Testing
     @Test(arguments: [
         ("send a", "send a"), ("send a b", "send a b"), ("send --quiet a", "send a --quiet"),
         ("--quiet send a", "send a --quiet"), ("--size 3 send a", "send a --size=3"),
-        ("-s 3 send a", "send a --size=3"),
+        ("-s 3 send a", "send a --size=3"), ("-qs 3 send a", "send a --quiet --size=3"),
         ("send --size=3 a", "send a --size=3"), ("send a -s -3", "send a --size=-3"), ("send -1h", "send -1h"),
         ("send -", "send -"), ("send -- --quiet", "send --quiet"),
         ("send a --extra x", "send a --extra=x"), ("send -s=3 a", "send a --size=3"),
@@ -76,12 +76,11 @@ import Testing
 
     @Test func `values are read by the caller, and the last one counts`() throws {
         guard case .run(let line) = try Self.program.read(["send", "a", "--size", "1", "--size", "9"]) else { return }
-        let size = { (text: String) throws(UsageError) in try number(text, in: 1...10) }
-        #expect(try line.value(Self.size, size) == 9)
-        #expect(try line.values(Self.size, size) == [1, 9])
+        #expect(try line.number(Self.size, in: 1...10) == 9)
+        #expect(try line.values(Self.size) { $0 } == ["1", "9"])
         #expect(line.text(Self.size) == "9" && !line.has(Self.quiet))
         #expect(throws: UsageError("'9' is not valid for --size: it is a whole number from 1 to 5")) {
-            try line.value(Self.size) { text throws(UsageError) in try number(text, in: 1...5) }
+            try line.number(Self.size, in: 1...5)
         }
     }
 

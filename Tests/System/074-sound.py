@@ -91,17 +91,19 @@ def _():
     place, simulator = Place(), replaying("68901.23")
     for folder in (place.runtime, place.state):
         os.chmod(folder, 0o755)
-    daemon = Daemon(place, simulator.urls, "--clients-pending-calls", "8")
+    daemon = Daemon(place, simulator.urls)
     fresh(place)
     simulator.faults("* always dark")
     # A user whose fetches get no response.
     greedy = spawn([sys.executable, "-c", """
-import os, socket, sys, time
+import os, resource, socket, sys, time
+resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
 os.setuid(65534)
 connections = []
-for _ in range(40):
+# Three quarters of 4096, and some more.
+for _ in range(3200):
     c = socket.socket(socket.AF_UNIX); c.connect(sys.argv[1]); connections.append(c)
-end = time.monotonic() + 8
+end = time.monotonic() + 20
 while time.monotonic() < end:
     for c in connections:
         try:
@@ -110,15 +112,18 @@ while time.monotonic() < end:
             c.recv(65536)
         except OSError:
             pass
-    time.sleep(0.01)
+    time.sleep(0.5)
 """, place.socket])
-    time.sleep(1)
+
+    def refused():
+        limits = Varlink(place.socket).call(f"{PRICE}.GetStatus")["parameters"]["status"]["clients"]["limits"]
+        return next(limit["hits"] for limit in limits if limit["name"] == "pendingCalls")
+    wait_until(lambda: refused() > 0, what="the limit", every=0.1)
     for _ in range(20):
         reply = Varlink(place.socket).call(f"{PRICE}.GetStatus")
         assert "error" not in reply, reply
         time.sleep(0.1)
-    hit = next(l["hits"] for l in reply["parameters"]["status"]["clients"]["limits"] if l["name"] == "pendingCalls")
-    assert hit > 0, "the limit was never hit"
+    hit = refused()
     greedy.kill()
     daemon.stop()
     return f"20 statuses answered, {hit} of the other user's calls refused"

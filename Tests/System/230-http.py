@@ -564,7 +564,7 @@ def _():
 
 @scenario("above the limit of event streams one more gets a retry; a client that does not read harms nobody")
 def _():
-    world = World("--event-streams", "20", currencies=("USD",), daemon=("--tick-interval-ms", "100"))
+    world = World("--connections", "40", currencies=("USD",), daemon=("--tick-interval-ms", "100"))
     lazy = []
     for _ in range(10):
         client = socket.create_connection(("127.0.0.1", world.gateway.port))

@@ -8,7 +8,9 @@ struct GoneSetting {
     /// What to write instead.
     let advice: String
 
-    static let all = [
+    static let all = ofValues + ofClients
+
+    private static let ofValues = [
         GoneSetting(
             key: "currency.usdt", values: (.text("refuse"), .text("warn")),
             advice: "to use no price in USDT, leave binance out of sources"),
@@ -16,6 +18,16 @@ struct GoneSetting {
             key: "streams", values: (.text("always"), .text("auto")),
             advice: "each tick requests a price, and streams are open while a client watches changes"),
     ]
+
+    private static let ofClients = [
+        ("connections-per-user", "one user can have three quarters of clients.connections"),
+        ("message-bytes", "a call can have 8 KiB"),
+        ("queued-bytes", "16 KiB of replies can wait for a client"),
+        ("pending-calls", "4096 calls can wait for a reply"),
+        ("message-timeout-s", "clients.timeout-s is the same"),
+        ("write-timeout-s", "it is twice clients.timeout-s"),
+        ("idle-timeout-s", "it is twenty times clients.timeout-s"),
+    ].map { GoneSetting(key: "clients.\($0)", values: nil, advice: $1) }
 
     /// `currency.usdt = "refuse" has gone, and now means "warn"; to use no price in USDT, leave binance out of sources`
     var warning: String {

@@ -253,42 +253,15 @@ extension SettingKey {
         SettingKey(
             name: "clients.connections", kind: .integer(0...1_048_576), standard: .integer(0),
             text: """
-                The maximum number of connections. The next one is closed. 0 means three quarters of the file descriptors that the \
-                daemon may have.
+                The maximum number of connections, of which one user can have three quarters. The next one is closed. 0 means three \
+                quarters of the file descriptors that the daemon may have.
                 """),
         SettingKey(
-            name: "clients.connections-per-user", kind: .integer(0...1_048_576), standard: .integer(0),
-            text: "The maximum number of connections of one user. 0 means three quarters of clients.connections."),
-        SettingKey(
-            name: "clients.message-bytes", kind: .integer(256...1_048_576), standard: .integer(8192),
+            name: "clients.timeout-s", kind: .integer(1...86_400), standard: .integer(30),
             text: """
-                The longest call, in bytes. A connection with a longer one is closed. Calls of this interface take less than 256.
+                A connection is closed if one call takes this many seconds from its first byte to its last, if its replies stay unread \
+                for twice as long, or after twenty times as long without a call, unless it watches. It may take up to a quarter longer.
                 """),
-        SettingKey(
-            name: "clients.queued-bytes", kind: .integer(4096...16_777_216), standard: .integer(16_384),
-            text: """
-                The replies that may wait for one client that does not read, in bytes. Above it, the client's next call waits.
-                """),
-        SettingKey(
-            name: "clients.pending-calls", kind: .integer(1...1_048_576), standard: .integer(4096),
-            text: """
-                The maximum number of calls that wait for a reply, for example for a request to an exchange. One user can have three \
-                quarters of them. The next call gets the error Busy. Pause, Resume and Retry of administrators are not limited.
-                """),
-        SettingKey(
-            name: "clients.idle-timeout-s", kind: .integer(0...86_400), standard: .integer(600),
-            text: """
-                A connection is closed after this many seconds without a call, unless it watches. 0 means never. It may take up to a \
-                quarter longer, as with the other timeouts.
-                """),
-        SettingKey(
-            name: "clients.message-timeout-s", kind: .integer(0...86_400), standard: .integer(30),
-            text: """
-                A connection is closed if one call takes this many seconds from its first byte to its last. 0 means never.
-                """),
-        SettingKey(
-            name: "clients.write-timeout-s", kind: .integer(0...86_400), standard: .integer(60),
-            text: "A connection is closed if its replies stay unread for this many seconds. 0 means never."),
     ]
 
     private static let connections = [

@@ -209,28 +209,11 @@ struct Settings: Sendable {
         return .seconds(number * days * 86_400)
     }
 
-    /// The limits for clients. Connection limits that are not set depend on the process's limit of open files.
     private static func limits(_ layers: Layers) throws(SettingsError) -> ServerLimits {
-        var limits = ServerLimits.fitting()
         let connections = try layers.integer("clients.connections")
-        if connections > 0 {
-            limits.connections = connections
-            limits.connectionsPerUser = max(1, connections / 4 * 3)
-        }
-        let perUser = try layers.integer("clients.connections-per-user")
-        if perUser > 0 { limits.connectionsPerUser = perUser }
-        limits.messageBytes = try layers.integer("clients.message-bytes")
-        limits.queuedBytes = try layers.integer("clients.queued-bytes")
-        limits.pendingCalls = try layers.integer("clients.pending-calls")
-        limits.idleTimeout = try timeout("clients.idle-timeout-s", layers)
-        limits.messageTimeout = try timeout("clients.message-timeout-s", layers)
-        limits.writeTimeout = try timeout("clients.write-timeout-s", layers)
+        var limits = connections > 0 ? ServerLimits(connections: connections) : .fitting()
+        limits.timeout = .seconds(try layers.integer("clients.timeout-s"))
         return limits
-    }
-
-    private static func timeout(_ key: String, _ layers: Layers) throws(SettingsError) -> Duration? {
-        let seconds = try layers.integer(key)
-        return seconds > 0 ? .seconds(seconds) : nil
     }
 
     /// The waits for a described exchange, and for a peer's first message. A peer's later ones are not waited for.

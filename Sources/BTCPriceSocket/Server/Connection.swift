@@ -106,9 +106,7 @@ struct Connection {
 
     /// What the client has taken too long to do; `nil` if nothing.
     func overdue(_ limits: ServerLimits, at now: Int64) -> Patience? {
-        guard let patience, let timeout = limits.timeout(patience), now - since >= timeout.wholeMilliseconds else {
-            return nil
-        }
+        guard let patience, now - since >= limits.timeout(patience).wholeMilliseconds else { return nil }
         return patience
     }
 
@@ -116,7 +114,7 @@ struct Connection {
 
     /// Processes bytes that were read.
     mutating func received(_ bytes: ArraySlice<UInt8>, replies: inout ReplyCache, at boottime: Int64) -> Request? {
-        // The first bytes of a call: ``ServerLimits/messageTimeout`` starts here.
+        // The first bytes of a call: ``ServerLimits/timeout`` starts here.
         if input.count == 0 { since = boottime }
         input.append(bytes)
         defer { input.detach() }

@@ -6,7 +6,7 @@ import Glibc
 package struct ServerLimits: Sendable, Hashable {
     /// Connections in total; the next one is closed.
     package var connections: Int
-    /// Connections of one user; the next one is closed.
+    /// Connections of one user: three quarters of all, as in sd-varlink. The next one is closed.
     package var connectionsPerUser: Int
     /// The longest message from a client, bytes; usual calls take less than a hundred. A longer one ends the connection.
     package var messageBytes: Int
@@ -14,12 +14,8 @@ package struct ServerLimits: Sendable, Hashable {
     package var queuedBytes: Int
     /// Pending calls in total, such as fetches. The next gets the error `Busy`, unless it is an administrator's that changes the daemon.
     package var pendingCalls: Int
-    /// How long a connection may go without a call, unless it watches, before it is closed; `nil` for no limit.
-    package var idleTimeout: Duration?
-    /// How long a call may take from its first byte to its last before the connection is closed; `nil` for no limit.
-    package var messageTimeout: Duration?
-    /// How long a client may leave its replies unread before the connection is closed; `nil` for no limit.
-    package var writeTimeout: Duration?
+    /// How long a call may take from its first byte to its last before the connection is closed.
+    package var timeout: Duration
     /// The socket's send buffer (SO_SNDBUF), bytes. It is small because a slow reader gets its contents late: with the default a
     /// stopped `watch` had 167 old replies ahead of the newest.
     var sendBufferBytes: Int32
@@ -27,18 +23,15 @@ package struct ServerLimits: Sendable, Hashable {
     var watchersPerTurn: Int
 
     package init(
-        connections: Int, connectionsPerUser: Int, messageBytes: Int = 8 * 1024, queuedBytes: Int = 16 * 1024,
-        pendingCalls: Int = 4096, idleTimeout: Duration? = .seconds(600), messageTimeout: Duration? = .seconds(30),
-        writeTimeout: Duration? = .seconds(60), sendBufferBytes: Int32 = 4096, watchersPerTurn: Int = 256
+        connections: Int, messageBytes: Int = 8 * 1024, queuedBytes: Int = 16 * 1024, pendingCalls: Int = 4096,
+        timeout: Duration = .seconds(30), sendBufferBytes: Int32 = 4096, watchersPerTurn: Int = 256
     ) {
         self.connections = connections
-        self.connectionsPerUser = connectionsPerUser
+        connectionsPerUser = max(1, connections / 4 * 3)
         self.messageBytes = messageBytes
         self.queuedBytes = queuedBytes
         self.pendingCalls = pendingCalls
-        self.idleTimeout = idleTimeout
-        self.messageTimeout = messageTimeout
-        self.writeTimeout = writeTimeout
+        self.timeout = timeout
         self.sendBufferBytes = sendBufferBytes
         self.watchersPerTurn = watchersPerTurn
     }
@@ -56,10 +49,9 @@ package struct ServerLimits: Sendable, Hashable {
         setrlimit(resource, &limit)
     }
 
-    /// The limits that fit this process: three quarters of its file descriptors, and per user three quarters of that, as in sd-varlink.
+    /// The limits that fit this process: three quarters of its file descriptors.
     package static func fitting() -> ServerLimits {
-        let connections = max(16, min(descriptors, 1 << 20) / 4 * 3)
-        return ServerLimits(connections: connections, connectionsPerUser: connections / 4 * 3)
+        ServerLimits(connections: max(16, min(descriptors, 1 << 20) / 4 * 3))
     }
 
     /// How many files this process may have open; 1024 if unknown.
@@ -75,19 +67,21 @@ package struct ServerLimits: Sendable, Hashable {
     /// Pending calls of one user: three quarters of the total, so that others find room.
     var pendingCallsPerUser: Int { pendingCalls - pendingCalls / 4 }
 
-    /// The timeout for what the server waits for; `nil` for none.
-    func timeout(_ patience: Connection.Patience) -> Duration? {
+    /// How long a client may leave its replies unread before the connection is closed.
+    package var writeTimeout: Duration { timeout * 2 }
+    /// How long a connection may go without a call, unless it watches, before it is closed.
+    package var idleTimeout: Duration { timeout * 20 }
+
+    func timeout(_ patience: Connection.Patience) -> Duration {
         switch patience {
         case .idle: idleTimeout
-        case .message: messageTimeout
+        case .message: timeout
         case .write: writeTimeout
         }
     }
 
-    /// How often connections are checked for timeouts: each ends at most a quarter of its timeout late. `nil` without timeouts.
-    var sweepPeriod: Duration? {
-        [idleTimeout, messageTimeout, writeTimeout].compactMap(\.self).min().map { max(.milliseconds(100), $0 / 4) }
-    }
+    /// How often connections are checked for timeouts: each ends at most a quarter of its timeout late.
+    var sweepPeriod: Duration { max(.milliseconds(100), timeout / 4) }
 }
 
 /// The loop's counts of its clients, and of the limits hit since the start.
@@ -114,7 +108,7 @@ package struct ClientCounts: Sendable, Hashable {
     package var refusedCalls: Int64 = 0
     /// Connections ended because of ``ServerLimits/idleTimeout``.
     package var idle: Int64 = 0
-    /// Connections ended because of ``ServerLimits/messageTimeout``.
+    /// Connections ended because of ``ServerLimits/timeout``.
     package var slowMessages: Int64 = 0
     /// Connections ended because of ``ServerLimits/writeTimeout``.
     package var slowReaders: Int64 = 0

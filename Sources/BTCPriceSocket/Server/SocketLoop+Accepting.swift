@@ -66,10 +66,11 @@ extension SocketLoop {
     /// Closes the connections that exceeded a timeout.
     mutating func sweep() {
         if table.count > 0, let sweepAt, boottime < sweepAt { return }
-        guard table.count > 0, let period = replies.limits.sweepPeriod else {
+        guard table.count > 0 else {
             sweepAt = nil
             return
         }
+        let period = replies.limits.sweepPeriod
         guard let due = sweepAt else {
             sweepAt = boottime + period.wholeMilliseconds
             return

@@ -3,11 +3,11 @@ import NIOCore
 /// The limits on clients of the gateway.
 struct GatewayLimits: Sendable {
     /// The maximum number of open connections. To make room for a new one, an idle connection is closed.
-    var connections = 2048
+    let connections: Int
     /// The maximum number of open connections from one address, except this machine's and Unix sockets, which reverse proxies use.
-    var connectionsPerAddress = 128
+    var connectionsPerAddress: Int { max(1, connections / 16) }
     /// The maximum number of open event streams.
-    var streams = 1000
+    var streams: Int { connections / 2 }
     /// The maximum size of the request line and all headers together, bytes.
     var headerBytes = 8192
     var headerCount = 64

@@ -73,10 +73,7 @@ struct At {
         let now = ObservationTime.now().wall
         (time, note) = try moment(line.words[0], isUTC: line.has(.utc), now: now)
         guard time <= now else { throw UsageError("the moment '\(line.words[0])' is in the future") }
-        maxStep =
-            try line.value(Self.longestStep) { text throws(UsageError) in
-                try choice(text, among: StepChoice.steps).step
-            } ?? nil
+        maxStep = try line.choice(Self.longestStep, among: StepChoice.steps)?.step
         fetch = line.has(Self.fetchFlag)
         socket = line.socket
         timestamps = line.timestamps

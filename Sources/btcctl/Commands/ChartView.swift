@@ -58,10 +58,7 @@ struct ChartView {
     private init(_ line: ParsedLine) throws(UsageError) {
         socket = line.socket
         named = try line.currency()
-        span =
-            try line.value(Self.spanOption) { text throws(UsageError) in
-                try choice(text, among: ChartSpan.allCases)
-            } ?? .day
+        span = try line.choice(Self.spanOption, among: ChartSpan.allCases) ?? .day
         days = try line.dayZone()
         isCandles = line.has(Self.candlesFlag)
         watch = line.has(Self.watchFlag)

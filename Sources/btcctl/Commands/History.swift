@@ -76,7 +76,7 @@ enum History {
                 line.text(until).map { "--since: '\(text)' is not before '\($0)'" }
                     ?? "--since: '\(text)' is in the future")
         }
-        let chosen = try line.value(step) { text throws(UsageError) in try choice(text, among: StepChoice.allCases) }
+        let chosen = try line.choice(step, among: StepChoice.allCases)
         return Request(
             socket: line.socket, currency: try line.currency(), from: start, to: to.time,
             notes: [from?.note, to.note].compactMap(\.self), step: chosen?.step, days: try line.dayZone(),

@@ -97,7 +97,7 @@ extension ParsedLine {
                 throw UsageError(error.message)
             }
         }
-        let bar = try value(.bar) { text throws(UsageError) in try choice(text, among: Bar.allCases) }
+        let bar = try choice(.bar, among: Bar.allCases)
         let forms: [PriceOutput.Form?] = [
             has(.json) ? .json : nil, has(.raw) ? .raw : nil, template.map { .format($0) }, bar.map { .bar($0) },
         ]
@@ -114,11 +114,11 @@ extension ParsedLine {
     }
 
     func color() throws(UsageError) -> ColorChoice {
-        try value(.color) { text throws(UsageError) in try choice(text, among: ColorChoice.allCases) } ?? .auto
+        try choice(.color, among: ColorChoice.allCases) ?? .auto
     }
 
     func dayZone() throws(UsageError) -> DayZone {
-        try value(.dayZone) { text throws(UsageError) in try choice(text, among: DayZone.allCases) } ?? .utc
+        try choice(.dayZone, among: DayZone.allCases) ?? .utc
     }
 
     func condition() throws(UsageError) -> PriceCondition {
