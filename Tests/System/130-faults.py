@@ -133,7 +133,7 @@ PRICE = "68901.23"
 
 only = sys.argv[1:]
 chosen = [case for case in CASES if not only or any(word in case[0] for word in only)]
-pool = ThreadPoolExecutor(max_workers=6)
+pool = ThreadPoolExecutor(max_workers=4)
 seen = {case[0]: pool.submit(see, case) for case in chosen}
 golden = Golden(__file__)
 
