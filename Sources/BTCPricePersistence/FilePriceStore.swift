@@ -11,6 +11,8 @@ import Synchronization
 /// a file empty that was not synchronised, and this must not happen to the synchronised one. A disk may take seconds, so these copies
 /// are written on the disk's queue.
 ///
+/// A copy of a newer version is left as it is, and nothing is written.
+///
 /// At the start the copy with the highest sequence is used. Only a runtime copy on a tmpfs was certainly written during this boot,
 /// so only its age is exact.
 package final class FilePriceStore: PriceStore {
@@ -29,6 +31,8 @@ package final class FilePriceStore: PriceStore {
         /// The newest bytes that could not be written to the runtime directory and are not in the state directory yet.
         var unkept: [UInt8]?
         var syncFailure: PriceStoreError?
+        /// A newer version's copy was found.
+        var newer: PriceStoreError?
         var writes = StoreWrites()
     }
 
@@ -93,6 +97,7 @@ package final class FilePriceStore: PriceStore {
     /// If the runtime directory can't be written, the copy is written to the state directory soon after, without a sync.
     /// - Throws: The failure of the runtime copy, otherwise that of the last disk copy.
     package func save(_ prices: [CachedPrice], cooldowns: [String: KeptCooldown]) throws(PriceStoreError) {
+        if let newer = state.withLock(\.newer) { throw newer }
         let bytes = try nextCopy(of: prices, cooldowns)
         defer { startSyncIfDue() }
         do {
@@ -197,6 +202,14 @@ package final class FilePriceStore: PriceStore {
             do throws(QuoteFile.Damage) {
                 return try QuoteFile(decoding: bytes)
             } catch {
+                if error.isNewer {
+                    let failure = PriceStoreError.unwritable(
+                        path: path,
+                        reason:
+                            "a newer version wrote it (\(error.reason)); install that version, or move the file away")
+                    state.withLock { $0.newer = failure }
+                    throw failure
+                }
                 throw .corrupt(path: path, reason: error.reason, setAside: FileSystem.setAside(path))
             }
         } catch {

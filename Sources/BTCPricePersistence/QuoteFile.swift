@@ -6,9 +6,12 @@ struct QuoteFile: Equatable {
     /// Why a file's content is not valid.
     struct Damage: Error, Equatable {
         let reason: String
+        /// A newer version wrote the file.
+        let isNewer: Bool
 
-        init(_ reason: String) {
+        init(_ reason: String, isNewer: Bool = false) {
             self.reason = reason
+            self.isNewer = isNewer
         }
     }
 
@@ -49,7 +52,9 @@ struct QuoteFile: Equatable {
         do {
             let json = try JSONValue(parsing: bytes[...])
             let schema = try json.required("schemaVersion", .integer)
-            guard schema == Self.schemaVersion else { throw Damage("schema version \(schema) is not supported") }
+            guard schema == Self.schemaVersion else {
+                throw Damage("schema version \(schema) is not supported", isNewer: schema > Self.schemaVersion)
+            }
             try self.init(json: json)
         } catch let damage as Damage {
             throw damage

@@ -341,6 +341,27 @@ import Testing
         #expect(access(setup.runtimeFile + ".corrupt", F_OK) == 0)
     }
 
+    @Test func `a newer version's file is left as it is, and nothing is written`() throws {
+        let setup = Setup()
+        var text = String(decoding: try QuoteFile(sequence: 7, price: sample("1")).encoded(), as: UTF8.self)
+        text.replace(#""schemaVersion" : 1"#, with: #""schemaVersion" : 2"#)
+        text.replace(/"checksum" : "[0-9a-f]{8}"/, with: #""checksum" : "00000000""#)
+        let checksum = String(CRC32.checksum(Array(text.utf8)), radix: 16)
+        text.replace("00000000", with: String(repeating: "0", count: 8 - checksum.count) + checksum)
+        try FileSystem.replace(setup.stateFile, with: Array(text.utf8), sync: false)
+        let store = setup.store()
+        let expected = PriceStoreError.unwritable(
+            path: setup.stateFile,
+            reason:
+                "a newer version wrote it (schema version 2 is not supported); install that version, or move the file away"
+        )
+        #expect(store.load() == StoredPrice(problems: [expected]))
+        #expect(throws: expected) { try store.save(sample("2")) }
+        try store.flush()
+        #expect(try FileSystem.read(setup.stateFile) == Array(text.utf8))
+        #expect(access(setup.runtimeFile, F_OK) != 0)
+    }
+
     @Test func `what is not valid in a file is left out and reported once`() throws {
         let setup = Setup()
         let file = QuoteFile(sequence: 1, prices: [sample("0"), sample("59000", in: "EUR")])
