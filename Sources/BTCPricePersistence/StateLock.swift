@@ -36,7 +36,7 @@ package struct StateLock: ~Copyable, Sendable {
         }
         // For a daemon that finds the lock taken. On a full disk the process ID is missing, but the lock is held.
         let text = Array("\(getpid())\n".utf8)
-        ftruncate(descriptor, 0)
+        _ = ftruncate(descriptor, 0)
         _ = Glibc.write(descriptor, text, text.count)
     }
 

@@ -133,7 +133,7 @@ enum Signals {
     private static func wake() {
         let before = errno
         var byte: UInt8 = 0
-        write(pipeEnd.load(ordering: .relaxed), &byte, 1)
+        _ = write(pipeEnd.load(ordering: .relaxed), &byte, 1)
         errno = before
     }
 
