@@ -3,7 +3,7 @@
 PRODUCTS = btc-priced btcctl btc-price-http btc-price-fleet exchange-simulator
 FORMATTED = Package.swift Sources Tests Fuzz
 
-.PHONY: build run demo deb test test-unit test-system test-package test-flaky test-deep bench format lint clean
+.PHONY: build run demo install uninstall dist deb test test-unit test-system test-package test-flaky soak test-deep bench format lint clean
 
 ## Release binaries in .build/release.
 build:
@@ -21,6 +21,19 @@ demo:
 	@scripts/dependencies build
 	@scripts/build btc-priced btcctl exchange-simulator
 	@scripts/run --demo
+
+## Install what is built: make install DESTDIR=/tmp/root prefix=/usr. scripts/install lists the variables.
+install:
+	@scripts/install
+
+## Remove what `make install` with the same variables has installed.
+uninstall:
+	@scripts/install --uninstall
+
+## Write the tarball of the newest commit to .build/dist.
+dist: build
+	@scripts/dependencies deb
+	@scripts/dist
 
 ## Build the Debian packages in .build/deb.
 deb: build
@@ -52,6 +65,11 @@ test-package: build
 ## Repeat all tests next to two busy processes, and count the failures of each test: make test-flaky UNIT=20 SYSTEM=5
 test-flaky:
 	@Tests/flaky --unit $(or $(UNIT),20) --system $(or $(SYSTEM),5) $(ONLY)
+
+## Run everything at once in real time: make soak MINUTES=60
+soak: build
+	@scripts/dependencies test
+	@MINUTES=$(or $(MINUTES),60) SCENARIO_LIMIT=14400 Tests/System/280-soak.py
 
 ## Run the tests that take longer, or one part of them: make test-deep PART=months
 test-deep: build

@@ -41,7 +41,7 @@ struct SimulatorCommand {
             options: [
                 replay, column, seedOption, faults, portOption, hostOption, files, folder, distance, pace,
             ]),
-        version: "exchange-simulator \(Product.version)")
+        version: "exchange-simulator \(Product.fullVersion)")
 
     private static let replay = Option(
         "--replay", value: "file", "Replay this CSV file, one row for each request.", completion: .files)

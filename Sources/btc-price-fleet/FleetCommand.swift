@@ -24,7 +24,7 @@ enum FleetCommand {
                     "follow", "Serves the prices of publishers at sockets, as sources of this machine's daemon.",
                     options: BrokerOptions.all + [directory, publishers]),
             ]),
-        version: "btc-price-fleet \(Product.version)")
+        version: "btc-price-fleet \(Product.fullVersion)")
 
     private static let socket = Option("--socket", value: "path", "The daemon's socket.", completion: .files)
     private static let name = Option("--name", value: "name", "The publisher's name, which is part of its topics.")

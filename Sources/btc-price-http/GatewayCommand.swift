@@ -23,7 +23,7 @@ struct GatewayCommand {
 
                 Exit status: 0 if it was stopped, 1 if it can't start, 64 for a wrong command line.
                 """, options: [socketOption, address, names, pages, age, most]),
-        version: "btc-price-http \(Product.version)")
+        version: "btc-price-http \(Product.fullVersion)")
 
     private static let socketOption = Option("--socket", value: "path", "The daemon's socket.", completion: .files)
     private static let address = Option(

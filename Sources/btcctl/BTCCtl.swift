@@ -22,7 +22,7 @@ enum BTCCtl {
 
                 Exit status: 0 on success, 64 for a wrong command line; the help of each command has the others.
                 """, commands: verbs.map(\.command)),
-        version: "btcctl \(Product.version)",
+        version: "btcctl \(Product.fullVersion)",
         otherNames: [
             "price": "current", "get": "current", "show": "current", "now": "current", "follow": "watch",
             "tail": "watch", "stream": "watch", "calc": "convert", "candles": "history", "ohlc": "history",

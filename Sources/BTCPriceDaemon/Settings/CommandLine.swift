@@ -29,7 +29,7 @@ struct DaemonCommandLine {
             words: [
                 Words("file", "With --try: read this saved body and request nothing.", count: 0...1, completion: .files)
             ]),
-        version: "\(Product.name) \(Product.version)", otherOption: { SettingKey(flag: $0).map(option) })
+        version: "\(Product.name) \(Product.fullVersion)", otherOption: { SettingKey(flag: $0).map(option) })
 
     private static let config = Option(
         "--config", value: "file", "Read this file instead of the default one.", completion: .files)

@@ -6,6 +6,10 @@ package enum Product {
     package static let vendor = "The btc-priced project"
     /// The version of daemon and client, which is that of the Debian packages.
     package static let version = "0.2.0~dev"
+    /// The version with the commit, for `--version`. git-archive(1) writes the commit into the sources of a tarball (.gitattributes);
+    /// in a checkout it is unknown.
+    package static var fullVersion: String { commit.hasPrefix("$") ? version : "\(version) (\(commit))" }
+    private static let commit = "$Format:%h$"
     /// Where to find the documentation.
     package static let url = "man:btc-priced(8)"
     /// The socket's file name, in the runtime directory.

@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+"""What a packager gets: installation into chosen folders, a tarball, hardened files, and the list of what is linked."""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+from btcpriced import *  # noqa: E402, F403
+
+PROGRAMS = ["btc-priced", "btcctl", "btc-price-http", "btc-price-fleet"]
+
+
+def shell(*arguments, **environment):
+    done = subprocess.run([str(a) for a in arguments], capture_output=True, text=True, cwd=ROOT, env={**os.environ, **environment})
+    assert done.returncode == 0, f"{arguments}: {done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def files(folder):
+    return sorted(str(path.relative_to(folder)) for path in Path(folder).rglob("*") if not path.is_dir())
+
+
+def unpacked():
+    """The packages' contents, in one folder."""
+    folder = Path(tempfile.mkdtemp(prefix="btc-priced-packages-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    found = [p for p in (ROOT / ".build/deb").glob("*.deb") if "dbgsym" not in p.name]
+    if not found:
+        raise Skip("there is no package: make deb")
+    for package in found:
+        subprocess.run(["dpkg-deb", "-x", package, folder], check=True)
+    return folder
+
+
+@scenario("make install puts everything below the chosen folders, and the units name them; make uninstall removes it")
+def _():
+    with tempfile.TemporaryDirectory() as root:
+        chosen = ["DESTDIR=" + root, "prefix=/opt/btc", "sysconfdir=/opt/btc/etc"]
+        shell("make", "install", *chosen)
+        assert all(name.startswith("opt/btc/") for name in files(root)), files(root)
+        unit = Path(root, "opt/btc/lib/systemd/system/btc-priced.service").read_text()
+        for line in ("ExecStart=/opt/btc/bin/btc-priced --config /opt/btc/etc/btc-priced/config.toml",
+                     "ExecReload=/opt/btc/bin/btc-priced --config /opt/btc/etc/btc-priced/config.toml --check-config",
+                     "ExecPaths=/opt/btc/bin/btc-priced /usr/lib /lib /lib64", "Environment=XDG_DATA_DIRS=/opt/btc/share"):
+            assert line in unit.splitlines(), f"{line} in {unit}"
+        texts = [path for path in Path(root).rglob("*") if path.is_file() and path.suffix in (".service", ".1", ".5", ".7", ".8", ".toml")]
+        for path in texts:
+            assert not re.search(r"/usr/bin/btc|(?<!/opt/btc)/etc/(btc-priced|default/btc)|/usr/share/(doc/)?btc", path.read_text()), path
+        for name in PROGRAMS:
+            equal(shell(f"{root}/opt/btc/bin/{name}", "--version"), f"{name} {VERSION}\n")
+        # A changed configuration stays, at a second installation and at the removal.
+        configuration = Path(root, "opt/btc/etc/btc-priced/config.toml")
+        configuration.write_text("tick.interval-ms = 5000\n")
+        assert f"kept: {configuration}" in shell("make", "install", *chosen)
+        assert f"kept: {configuration}" in shell("make", "uninstall", *chosen)
+        equal(files(root), ["opt/btc/etc/btc-priced/config.toml"])
+        equal(configuration.read_text(), "tick.interval-ms = 5000\n")
+        return f"{len(texts)} texts"
+
+
+@scenario("what Debian installs is what make install installs")
+def _():
+    with tempfile.TemporaryDirectory() as root:
+        shell("make", "install", f"DESTDIR={root}", "prefix=/usr", "unitdir=/lib/systemd/system",
+              "zshcompletiondir=/usr/share/zsh/vendor-completions")
+        ours = {name for name in files(root) if "/licenses/" not in name}
+    debians = {re.sub(r"(/man\d/.*)\.gz$", r"\1", name) for name in files(unpacked())}
+    equal(ours - debians, set())
+    equal({name for name in debians - ours if not re.search(r"/(changelog.*|copyright|NEWS.*)$|lintian/overrides", name)}, set())
+    return f"{len(ours)} files"
+
+
+@scenario("two tarballs of a commit have the same bytes, and have what scripts/generate makes")
+def _():
+    if subprocess.run(["git", "rev-parse"], cwd=ROOT, capture_output=True).returncode != 0:
+        raise Skip("not a git checkout")
+    sums = []
+    for mask in ("022", "077"):
+        sums.append(shell("sh", "-c", f"umask {mask} && scripts/dist"))
+        time.sleep(1)
+    equal(sums[0], sums[1])
+    tarball = next((ROOT / ".build/dist").glob("*.tar.gz"))
+    names = shell("tar", "-tzf", tarball).splitlines()
+    top = f"btc-priced-{VERSION}/"
+    assert all(name.startswith(top) for name in names)
+    for name in ("Package.swift", "Package.resolved", "generated/config.toml", "generated/man/btc-priced.toml.5", "generated/zsh/_btcctl"):
+        assert top + name in names, name
+    commit = shell("git", "log", "-1", "--format=%h").strip()
+    product = shell("tar", "-xOzf", tarball, f"{top}Sources/BTCPriceSocket/Interface/Product.swift")
+    assert f'"{commit}"' in product, "the commit is in the sources"
+    return f"{len(names)} files, {tarball.stat().st_size >> 10} KiB"
+
+
+@scenario("the packaged programs are hardened, and name no folder of the machine that built them")
+def _():
+    folder, found = unpacked(), []
+    for name in PROGRAMS:
+        path = folder / "usr/bin" / name
+        header, segments = shell("readelf", "-hW", path), shell("readelf", "-lW", path)
+        dynamic, comment = shell("readelf", "-dW", path), shell("readelf", "-SW", path)
+        assert "DYN (" in header, f"{name} is not position independent"
+        flags = re.findall(r"(?m)^  (\w+) +(?:0x\w+ +){5}([RWE ]{3})", segments)
+        equal([f for f in flags if "W" in f[1] and "E" in f[1]], [], f"{name}: writable and executable")
+        assert ("GNU_STACK", "RW ") in flags and any(kind == "GNU_RELRO" for kind, _ in flags), f"{name}: {flags}"
+        equal({f[1] for f in flags if f[0] == "LOAD"}, {"R  ", "R E", "RW "}, f"{name}: code and data share no page")
+        if "(NEEDED)" in dynamic:
+            assert "BIND_NOW" in dynamic and "NOW" in re.search(r"FLAGS_1.*", dynamic)[0], f"{name}: {dynamic}"
+        assert str(ROOT).encode() not in path.read_bytes(), f"{name} names {ROOT}"
+        # The compiler's own constants: swiftlang/swift#91943.
+        constants = re.search(r" \.rodata +PROGBITS +\w+ \w+ (\w+) \w+ +(\w+)", comment)
+        found.append(f"{name}: {path.stat().st_size >> 10} KiB, .rodata {int(constants[1], 16) >> 10} KiB {constants[2]}")
+    for name in ("btc-priced", "btc-price-http"):
+        symbols = shell("readelf", "--dyn-syms", "-W", folder / "usr/bin" / name)
+        assert "__stack_chk_fail" in symbols, f"{name} has no stack protector"
+        assert re.search(r"__\w+_chk@", symbols.replace("__stack_chk_fail", "")), f"{name} has no checked functions of libc"
+    return "; ".join(found)
+
+
+@scenario("the list of what is linked is valid, complete, and each licence is in the copyright file")
+def _():
+    python = os.environ.get("VARLINK_PYTHON", str(ROOT / ".build/venv/bin/python3"))
+    if subprocess.run([python, "-c", "import spdx_tools"], capture_output=True).returncode != 0:
+        raise Skip("spdx-tools is absent: scripts/dependencies test")
+    folder = unpacked()
+    path = folder / "usr/share/doc/btc-priced/sbom.spdx.json"
+    done = subprocess.run([python, "-c", """
+import sys
+from spdx_tools.spdx.parser.parse_anything import parse_file
+from spdx_tools.spdx.validation.document_validator import validate_full_spdx_document
+for message in validate_full_spdx_document(parse_file(sys.argv[1])):
+    print(message.validation_message)
+""", path], capture_output=True, text=True)
+    equal((done.returncode, done.stdout), (0, ""), done.stderr)
+    document = json.loads(path.read_text())
+    packages = {package["name"]: package for package in document["packages"]}
+    links = {(r["spdxElementId"].removeprefix("SPDXRef-"), r["relatedSpdxElement"].removeprefix("SPDXRef-")) for r in document["relationships"]}
+    # Of each kind: a package, code inside of one, the runtime, a static library, and what the loader finds.
+    for program, name in (("btc-priced", "swift-nio-ssl"), ("btc-priced", "boringssl"), ("btc-priced", "tomlplusplus"),
+                          ("btc-price-http", "llhttp"), ("btcctl", "swift-stdlib"), ("btcctl", "glibc"), ("btc-priced", "libsqlite3.so.0")):
+        assert (program, name) in links, (program, name)
+    assert ("btcctl", "swift-nio") not in links, "what is resolved and not linked is not listed"
+    text = (folder / "usr/share/doc/btc-priced/copyright").read_text()
+    linked = [name for name in packages if name not in PROGRAMS and packages[name]["licenseConcluded"] != "NOASSERTION"]
+    for name in linked:
+        assert f"\nFiles: linked/{name}/*\n" in text, f"{name} is not in the copyright file"
+    for name in re.findall(r"(?m)^License: (.+)$", text):
+        assert len(re.findall(rf"(?m)^License: {re.escape(name)}\n ", text)) == 1, f"the text of {name} is not there, or twice"
+    return f"{len(packages)} packages, {len(linked)} linked statically"
+
+
+main()
