@@ -264,6 +264,22 @@ import Testing
                 == .convert)
     }
 
+    @Test(arguments: [
+        "connections-per-user", "message-bytes", "queued-bytes", "pending-calls", "message-timeout-s",
+        "write-timeout-s",
+        "idle-timeout-s",
+    ])
+    func `a key that has gone is a warning, whatever its value, and is not listed`(name: String) throws {
+        let standard = try read()
+        let variable = "BTC_PRICED_CLIENTS_\(name.uppercased().replacing("-", with: "_"))"
+        let settings = try read(
+            ["--clients-\(name)=8"], environment: [variable: "x"], file: "clients.\(name) = \"much\"")
+        #expect(settings.limits == standard.limits)
+        #expect(settings.warnings.count == 3)
+        #expect(settings.warnings.allSatisfy { $0.contains("clients.\(name) has gone, and is ignored; ") })
+        #expect(!settings.listing.contains("clients.\(name)") && !SettingKey.standardFile.contains("clients.\(name)"))
+    }
+
     @Test func `streams that are always open have gone`() throws {
         let settings = try read(["--streams=always"])
         #expect(settings.changeInterval == .milliseconds(100))
