@@ -3,7 +3,7 @@
 PRODUCTS = btc-priced btcctl btc-price-http btc-price-fleet exchange-simulator
 FORMATTED = Package.swift Sources Tests Fuzz
 
-.PHONY: build run demo install uninstall dist deb test test-unit test-system test-package test-flaky soak test-deep bench format lint clean
+.PHONY: build run demo install uninstall image dist deb test test-unit test-system test-package test-flaky soak test-deep bench format lint clean
 
 ## Release binaries in .build/release.
 build:
@@ -29,6 +29,11 @@ install:
 ## Remove what `make install` with the same variables has installed.
 uninstall:
 	@scripts/install --uninstall
+
+## Write an OCI image to .build/image.
+image: build
+	@scripts/dependencies deb
+	@scripts/image
 
 ## Write the tarball of the newest commit to .build/dist.
 dist: build

@@ -148,4 +148,51 @@ for message in validate_full_spdx_document(parse_file(sys.argv[1])):
     return f"{len(packages)} packages, {len(linked)} linked statically"
 
 
+@scenario("an image runs the daemon and the gateway as its own user, in namespaces, with no shell and a read-only root")
+def _():
+    if os.geteuid() != 0:
+        raise Skip("a container needs root")
+    if not shutil.which("umoci"):
+        raise Skip("umoci is absent")
+    said = shell("scripts/image")
+    folder = Path(tempfile.mkdtemp(prefix="btc-priced-image-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    image = said.split(",")[0].strip()
+    shell("umoci", "unpack", "--image", ROOT / image, folder / "bundle")
+    config, root = json.loads((folder / "bundle/config.json").read_text()), folder / "bundle/rootfs"
+    equal((config["process"]["user"]["uid"], config["process"]["args"]), (1000, ["/usr/bin/btc-priced"]))
+    assert "/var/lib/btc-priced" in {mount["destination"] for mount in config["mounts"]}, config["mounts"]
+    programs = {path.name for path in root.rglob("*") if path.is_file() and path.stat().st_mode & 0o111 and not re.search(r"\.so", path.name)}
+    equal(programs, {"btc-priced", "btcctl", "btc-price-http"}, "programs in the image")
+    volumes = {}
+    for name in ("var/lib/btc-priced", "run/btc-priced"):
+        volumes[name] = folder / name.replace("/", "-")
+        volumes[name].mkdir()
+        os.chown(volumes[name], 1000, 1000)
+    mounts = "; ".join(f'mount --bind "{path}" "{root}/{name}"' for name, path in volumes.items())
+
+    def contain(*command):
+        """In namespaces of its own but for the network, as the image's user, with what the image's configuration sets."""
+        script = (f'mount --bind "{root}" "{root}"; {mounts}; mount -t proc proc "{root}/proc"; mount -o remount,bind,ro "{root}"; '
+                  f'exec chroot --userspec=1000:1000 "{root}" "$@"')
+        return ["unshare", "--mount", "--ipc", "--uts", "sh", "-ec", script, "sh", *command]
+    environment = dict(entry.split("=", 1) for entry in config["process"]["env"])
+    host_port, simulator = free_port(), replaying("68901.23")
+    daemon = spawn(
+        contain("/usr/bin/btc-priced", "--sources", "binance,coinbase", "--source-binance-url", simulator.urls["binance"],
+                "--source-coinbase-url", simulator.urls["coinbase"]), env={**os.environ, **environment, "PATH": os.environ["PATH"]})
+    spawn(contain("/usr/bin/btc-price-http", "--listen", f"127.0.0.1:{host_port}"), env={**os.environ, **environment, "PATH": os.environ["PATH"]})
+
+    def price():
+        done = subprocess.run(contain("/usr/bin/btcctl", "current", "--raw", "--max-age", "5"), capture_output=True, text=True)
+        return done.returncode == 0 and done.stdout
+    equal(wait_until(price, what="the price in the container"), "68901.23\n")
+    from gateway import get
+    reply = wait_until(lambda: (r := get(("127.0.0.1", host_port), "/v1/price")) and r.status == 200 and r, what="the gateway")
+    equal(reply.json["price"], "68901.23")
+    assert (volumes["var/lib/btc-priced"] / "last-quote.json").exists(), "the state is in the volume"
+    equal(daemon.poll(), None)
+    return said.strip()
+
+
 main()
