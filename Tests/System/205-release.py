@@ -70,6 +70,29 @@ def _():
     return f"{len(ours)} files"
 
 
+@scenario("rpmbuild packs what make install installs, and its packages can be installed into an empty root")
+def _():
+    if not shutil.which("rpmbuild"):
+        raise Skip("rpmbuild is absent")
+    shell("scripts/dist")
+    with tempfile.TemporaryDirectory() as folder:
+        shell("rpmbuild", "-bb", "--define", f"_topdir {folder}", "--define", f"_sourcedir {ROOT}/.build/dist", "--define",
+              f"binaries {BINARIES}", "packaging/btc-priced.spec")
+        built = sorted(Path(folder).glob("RPMS/*/*.rpm"))
+        equal([re.sub(r"-\d.*", "", path.name) for path in built], ["btc-price-fleet", "btc-price-http", "btc-priced"])
+        assert all(f"-{VERSION}-1" in path.name for path in built), built
+        needed = shell("rpm", "-qp", "--requires", built[2])
+        assert "libsqlite3.so.0" in needed and "libsystemd.so.0" in needed, needed
+        shell("rpm", "--root", f"{folder}/root", "--nodeps", "--noscripts", "-i", *built)
+        shell("make", "install", f"DESTDIR={folder}/ours", "prefix=/usr")
+        ours = set(files(f"{folder}/ours"))
+        theirs = {re.sub(r"(/man\d/.*)\.gz$", r"\1", name) for name in files(f"{folder}/root")}
+        equal({name for name in ours - theirs}, set())
+        equal({name for name in theirs - ours if ".rpmdb/" not in name and not name.startswith("var/lib/rpm/")}, set())
+        equal(shell(f"{folder}/root/usr/bin/btcctl", "--version"), f"btcctl {VERSION}\n")
+        return ", ".join(f"{path.name} {path.stat().st_size >> 10} KiB" for path in built)
+
+
 @scenario("two tarballs of a commit have the same bytes, and have what scripts/generate makes")
 def _():
     if subprocess.run(["git", "rev-parse"], cwd=ROOT, capture_output=True).returncode != 0:
