@@ -32,7 +32,7 @@ uninstall:
 
 ## Write an OCI image to .build/image.
 image: build
-	@scripts/dependencies deb
+	@scripts/dependencies image
 	@scripts/image
 
 ## Write the tarball of the newest commit to .build/dist.

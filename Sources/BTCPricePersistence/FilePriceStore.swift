@@ -206,7 +206,8 @@ package final class FilePriceStore: PriceStore {
                     let failure = PriceStoreError.unwritable(
                         path: path,
                         reason:
-                            "a newer version wrote it (\(error.reason)); install that version, or move the file away")
+                            "a newer version wrote it (\(error.reason)); install that version, or move the file away and restart"
+                    )
                     state.withLock { $0.newer = failure }
                     throw failure
                 }

@@ -64,7 +64,7 @@ package struct Program: Sendable {
             let word = arguments[place]
             guard word.hasPrefix("-") else { return place }
             // Of `-vc` only the last letter can have a value.
-            let name = word.hasPrefix("--") || word.count == 2 ? word : "-\(word.suffix(1))"
+            let name = word.hasPrefix("--") || !Self.isOption(word) ? word : "-\(word.suffix(1))"
             let option = command.commands.lazy.compactMap { self.option(name, of: $0) }.first
             place += option?.value == nil ? 1 : 2
         }

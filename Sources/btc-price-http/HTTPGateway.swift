@@ -20,6 +20,7 @@ struct HTTPGateway {
             line throws(UsageError) in try GatewayCommand(line)
         }
         // If a client is gone, the write must fail with an error, not end the process.
+        ServerLimits.raiseDescriptors()
         signal(SIGPIPE, SIG_IGN)
         let logger = Logger(label: "btc-price-http") {
             JournalLogHandler.orStandardError(identifier: $0, environment: ProcessInfo.processInfo.environment)

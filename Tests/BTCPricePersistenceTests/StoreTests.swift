@@ -353,7 +353,7 @@ import Testing
         let expected = PriceStoreError.unwritable(
             path: setup.stateFile,
             reason:
-                "a newer version wrote it (schema version 2 is not supported); install that version, or move the file away"
+                "a newer version wrote it (schema version 2 is not supported); install that version, or move the file away and restart"
         )
         #expect(store.load() == StoredPrice(problems: [expected]))
         #expect(throws: expected) { try store.save(sample("2")) }

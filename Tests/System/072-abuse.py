@@ -109,7 +109,7 @@ def _():
     connection.send(CALL[:10])
     begun = time.monotonic()
     assert ended(connection)
-    assert 0.9 < time.monotonic() - begun < 3
+    assert 0.9 < time.monotonic() - begun < 5
 
 
 @abuse("a message a byte at a time", "messageTimeoutMs")
@@ -130,10 +130,11 @@ def _():
 @scenario("a connection without a call is closed after twenty times as long", beside=True)
 def _():
     own = Place()
-    other, begun = Daemon(own, simulator.urls, "--clients-timeout-s", "1"), time.monotonic()
-    assert ended(Varlink(own.socket), seconds=40)
+    other = Daemon(own, simulator.urls, "--clients-timeout-s", "1")
+    connection, begun = Varlink(own.socket), time.monotonic()
+    assert ended(connection, seconds=40)
     took = time.monotonic() - begun
-    assert 19.9 < took < 25, took
+    assert 19.5 < took < 30, took
     limits = {limit["name"]: limit for limit in btcctl(own, "status", "--json").json["status"]["clients"]["limits"]}
     equal((limits["idleTimeoutMs"]["most"], limits["idleTimeoutMs"]["hits"]), (20_000, 1))
     other.stop()

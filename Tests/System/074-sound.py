@@ -91,7 +91,9 @@ def _():
     place, simulator = Place(), replaying("68901.23")
     for folder in (place.runtime, place.state):
         os.chmod(folder, 0o755)
-    daemon = Daemon(place, simulator.urls)
+    daemon = Daemon(
+        place, simulator.urls, "--tick-interval-ms", "5000", "--tick-budget-ms", "5000", "--source-binance-timeout-ms", "5000",
+        "--source-coinbase-timeout-ms", "5000")
     fresh(place)
     simulator.faults("* always dark")
     # A user whose fetches get no response.

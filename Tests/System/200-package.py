@@ -855,7 +855,9 @@ def _():
          # The project has no domain, and so no mail address.
          "--suppress-tags", "bogus-mail-host,bogus-mail-host-in-debian-changelog", changes], capture_output=True, text=True)
     equal((done.returncode, done.stdout), (0, ""), done.stderr)
-    generated = ROOT / ".build" / "generated"
+    generated = Path(tempfile.mkdtemp(prefix="btc-priced-generated-"))
+    atexit.register(shutil.rmtree, generated, ignore_errors=True)
+    subprocess.run([ROOT / "scripts/generate", generated], check=True)
     pages = sorted([*(ROOT / "packaging/man").iterdir(), *(generated / "man").iterdir()])
     for page in (page for page in pages if not page.read_text().startswith(".so ")):
         # lowdown's output has unneeded macros.

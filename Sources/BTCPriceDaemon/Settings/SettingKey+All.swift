@@ -260,7 +260,8 @@ extension SettingKey {
             name: "clients.timeout-s", kind: .integer(1...86_400), standard: .integer(30),
             text: """
                 A connection is closed if one call takes this many seconds from its first byte to its last, if its replies stay unread \
-                for twice as long, or after twenty times as long without a call, unless it watches. It may take up to a quarter longer.
+                for twice as long, or after twenty times as long without a call, unless it watches. Each may come up to a quarter of \
+                this time later.
                 """),
     ]
 

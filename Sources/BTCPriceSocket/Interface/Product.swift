@@ -8,8 +8,8 @@ package enum Product {
     package static let version = "0.2.0~dev"
     /// The version with the commit, for `--version`. git-archive(1) writes the commit into the sources of a tarball (.gitattributes);
     /// in a checkout it is unknown.
-    package static var fullVersion: String { commit.hasPrefix("$") ? version : "\(version) (\(commit))" }
-    private static let commit = "$Format:%h$"
+    package static var fullVersion: String { commit.hasPrefix("$") ? version : "\(version) (\(commit.prefix(12)))" }
+    private static let commit = "$Format:%H$"
     /// Where to find the documentation.
     package static let url = "man:btc-priced(8)"
     /// The socket's file name, in the runtime directory.

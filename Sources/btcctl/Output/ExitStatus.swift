@@ -171,7 +171,7 @@ struct Complaint: Error, Equatable {
 
     static let busy = Complaint(
         word: "busy",
-        message: "The daemon has too many pending calls (clients.pending-calls). Try again later.",
+        message: "The daemon has too many pending calls. Try again later.",
         status: ExitStatus.tooOld)
 
     static let tooOldDaemon = Complaint(

@@ -88,8 +88,11 @@ def ended(process, seconds=30):
     except subprocess.TimeoutExpired:
         threads = []
         for task in Path(f"/proc/{process.pid}/task").iterdir():
-            status = dict(re.findall(r"(?m)^(Name|State|\w*Pnd|SigBlk|SigIgn|SigCgt):\t(.+)$", (task / "status").read_text()))
-            threads.append((status, (task / "wchan").read_text(), (task / "syscall").read_text().strip()))
+            try:
+                status = dict(re.findall(r"(?m)^(Name|State|\w*Pnd|SigBlk|SigIgn|SigCgt):\t(.+)$", (task / "status").read_text()))
+                threads.append((status, (task / "wchan").read_text(), (task / "syscall").read_text().strip()))
+            except OSError:
+                continue
         raise AssertionError(f"process {process.pid} did not end within {seconds} s: {threads}") from None
 
 
