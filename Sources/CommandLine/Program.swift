@@ -88,7 +88,6 @@ package struct Program: Sendable {
     private func request(_ arguments: [String], of chosen: Command) throws(UsageError) -> Request {
         var line = ParsedLine(command: chosen.name)
         let options = chosen.options + Option.standard
-        let option = { (name: String) in options.first { $0.isNamed(name) } ?? otherOption(name) }
         var rest = arguments[...]
         var mayBeOption = true
         // Whatever else is wrong.
@@ -107,11 +106,11 @@ package struct Program: Sendable {
             // `-vc` is `-v -c`.
             if !name.hasPrefix("--"), name.count > 2, equals == nil {
                 let letters = name.dropFirst().map { "-\($0)" }
-                guard letters.allSatisfy({ option($0) != nil }) else { throw unknown(name, in: chosen) }
+                guard letters.allSatisfy({ option($0, among: options) != nil }) else { throw unknown(name, in: chosen) }
                 rest = letters + rest
                 continue
             }
-            guard let option = option(name) else { throw unknown(name, in: chosen) }
+            guard let option = option(name, among: options) else { throw unknown(name, in: chosen) }
             var text = equals.map { String(word[word.index(after: $0)...]) }
             if option.value == nil {
                 guard text == nil else { throw UsageError("\(option.name) has no value") }
@@ -137,7 +136,11 @@ package struct Program: Sendable {
     }
 
     func option(_ name: String, of chosen: Command) -> Option? {
-        (chosen.options + Option.standard).first { $0.isNamed(name) } ?? otherOption(name)
+        option(name, among: chosen.options + Option.standard)
+    }
+
+    private func option(_ name: String, among options: [Option]) -> Option? {
+        options.first { $0.isNamed(name) } ?? otherOption(name)
     }
 
     private static func isOption(_ word: String) -> Bool {

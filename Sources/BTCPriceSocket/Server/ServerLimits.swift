@@ -80,7 +80,7 @@ package struct ServerLimits: Sendable, Hashable {
         }
     }
 
-    /// How often connections are checked for timeouts: each ends at most a quarter of its timeout late.
+    /// How often connections are checked for timeouts: each ends at most a quarter of ``timeout`` late.
     var sweepPeriod: Duration { max(.milliseconds(100), timeout / 4) }
 }
 
