@@ -167,7 +167,7 @@ let package = Package(
                 .product(name: "NIOWebSocket", package: "swift-nio"),
             ]),
         test("BTCPricePersistence", ["BTCPriceCore", "BTCPriceSocket", "TestSupport"]),
-        test("BTCPriceFeature", ["BTCPriceCore"]),
+        test("BTCPriceFeature", ["BTCPriceCore", "TestSupport"]),
         test("CommandLine", ["TestSupport"]),
         test(
             "BTCPriceDaemon",
@@ -180,10 +180,10 @@ let package = Package(
         test(
             "btc-price-http",
             [
-                "BTCPriceCore", "BTCPriceSocket", .product(name: "NIOCore", package: "swift-nio"),
+                "BTCPriceCore", "BTCPriceSocket", "TestSupport", .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
             ]),
-        test("btc-price-fleet", ["BTCPriceCore", "BTCPriceSocket"]),
+        test("btc-price-fleet", ["BTCPriceCore", "BTCPriceSocket", "TestSupport"]),
         test("ExchangeSimulator", ["TestSupport"]),
         test("Systemd", ["TestSupport", .product(name: "Logging", package: "swift-log")]),
     ],

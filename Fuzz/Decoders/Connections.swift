@@ -6,7 +6,7 @@ import BTCPriceCore
 func connection(_ input: [UInt8]) {
     var draw = Draw(input)
     let limits = ServerLimits(
-        connections: 8, connectionsPerUser: 8, messageBytes: 64 + draw.byte() * 4, queuedBytes: draw.byte() * 16)
+        connections: 8, messageBytes: 64 + draw.byte() * 4, queuedBytes: draw.byte() * 16)
     let cuts = draw.byte() % 16
     let sizes = (0..<cuts).map { _ in 1 + draw.byte() }
     let (whole, parts) = (replies(to: draw.rest, sizes: [], limits), replies(to: draw.rest, sizes: sizes, limits))
@@ -20,17 +20,17 @@ private func replies(to stream: ArraySlice<UInt8>, sizes: [Int], _ limits: Serve
         instance: "i", service: ServiceInterface(info: Product.info, descriptions: [(PriceInterface.name, "")]),
         limits: limits)
     cache.show([(held, 1)], of: cache.instance, version: 1)
-    var connection = Connection(limits: limits, at: 0)
+    var connection = Connection(limits: limits, at: .boot)
     var written: [UInt8] = []
     while !rest.isEmpty, connection.wantsInput {
         let piece = Array(rest.prefix(sizes.popLast() ?? rest.count))
         rest = rest.dropFirst(piece.count)
-        var request = connection.received(piece[...], replies: &cache, at: 0)
+        var request = connection.received(piece[...], replies: &cache, at: .boot)
         while connection.wantsOutput {
             let part = connection.withOutput { Array($0) }
             written += part
-            connection.wrote(part.count, at: 0)
-            if request == nil { request = connection.proceed(replies: &cache, at: 0) }
+            connection.wrote(part.count, at: .boot)
+            if request == nil { request = connection.proceed(replies: &cache, at: .boot) }
         }
         if request != nil { break }
     }
@@ -41,4 +41,4 @@ private let held = PriceState(
     tick: 1, freshness: .fresh,
     quote: PriceQuote(
         value: 68_901, currency: "USD", timestamp: Timestamp(milliseconds: 0), source: "binance", market: "BTC/USDT"),
-    observedBoottime: 0, confirmation: .single, failure: nil)
+    observedBoottime: .boot, confirmation: .single, failure: nil)

@@ -34,7 +34,7 @@ func exchange(_ input: [UInt8], _ read: (HTTPResponse) throws(PriceLoadingError)
         let loaded = try read(answer)
         hold(answer.status == 200, "a price with status \(answer.status)")
         hold(!loaded.isEmpty, "no price and no error")
-        let now = ObservationTime(wall: answer.time, boottime: 1)
+        let now = ObservationTime(wall: answer.time, boottime: BootTime(milliseconds: 1))
         var book = ObservationBook(currency: .usd)
         try book.record(loaded, of: loaded[0].market, at: now)
         checkAccepted(loaded[0], book.positions, at: now.wall)
@@ -48,12 +48,14 @@ private func checkAccepted(_ loaded: LoadedPrice, _ positions: [Market: FeedPosi
     let quote = PriceQuote(value: loaded.value, currency: "USD", timestamp: now, source: "fuzz", market: "BTC/USD")
     // An accepted price is stored and sent to clients. Neither may change or refuse it.
     let file = QuoteFile(
-        sequence: 1, prices: [CachedPrice(quote: quote, observedBoottime: 1, positions: positions)])
+        sequence: 1,
+        prices: [CachedPrice(quote: quote, observedBoottime: BootTime(milliseconds: 1), positions: positions)])
     hold(accepted { try QuoteFile(decoding: try file.encoded()) } == file, "\(loaded) is not kept as it is")
     let message = StateMessage(
         instance: "",
         state: PriceState(
-            tick: 1, freshness: .fresh, quote: quote, observedBoottime: 1, confirmation: .single, failure: nil))
+            tick: 1, freshness: .fresh, quote: quote, observedBoottime: BootTime(milliseconds: 1),
+            confirmation: .single, failure: nil))
     hold(
         accepted { () throws(JSONFieldError) in try StateMessage(json: JSONValue(.object(message.json))) } == message,
         "\(loaded) is not told as it is")

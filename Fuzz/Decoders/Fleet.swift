@@ -16,7 +16,9 @@ func fleetQuote(_ input: [UInt8]) {
             _ = quote.age(at: now)
             let state = quote.state.state
             if let observed = state.observedBoottime {
-                hold(state.quote == nil || observed <= now.boottime, "observed at \(observed), after \(now.boottime)")
+                hold(
+                    state.quote == nil || observed <= now.boottime,
+                    "observed at \(observed.milliseconds), after \(now.boottime.milliseconds)")
             }
             if state.freshness == .fresh, state.quote != nil {
                 let longest = now.boottime + 3 * 3_600_000

@@ -6,7 +6,8 @@ import BTCPriceSocket
 @testable import BTCPriceNetworking
 
 /// The reader's clocks in every run.
-let present = ObservationTime(wall: Timestamp(milliseconds: 1_785_050_000_000), boottime: 5_000_000)
+let present = ObservationTime(
+    wall: Timestamp(milliseconds: 1_785_050_000_000), boottime: BootTime(milliseconds: 5_000_000))
 
 /// Reads a message, and checks that its JSON is read as the same message.
 /// - Returns: The message, for further checks; `nil` if it is refused.

@@ -62,7 +62,8 @@ func streamMessage(_ input: [UInt8], of source: StreamSource, _ markets: [Market
         hold(!error.description.unicodeScalars.contains { $0.properties.generalCategory == .control }, "\(error)")
         return
     }
-    let now = ObservationTime(wall: Timestamp(milliseconds: 1_790_000_000_000), boottime: 5_000_000)
+    let now = ObservationTime(
+        wall: Timestamp(milliseconds: 1_790_000_000_000), boottime: BootTime(milliseconds: 5_000_000))
     var machine = StreamMachine(source, urls: [source.baseURL], markets: markets)
     _ = machine.start(at: now.boottime)
     _ = machine.opened(at: now.boottime)

@@ -18,8 +18,8 @@ struct DaemonMetrics {
     let currencies: [OfCurrency]
     let registry: SourceRegistry
     let clients: ClientCounts
-    /// When the disk last received the price, `CLOCK_BOOTTIME` in milliseconds.
-    let lastSync: Int64?
+    /// When the disk last received the price.
+    let lastSync: BootTime?
     let writes: StoreWrites
     /// The candles of the history that are not on the disk yet; `nil` if no history is kept.
     var heldCandles: Int?

@@ -23,10 +23,10 @@ package final class FilePriceStore: PriceStore {
         var sequence: Int64 = 0
         /// The newest bytes that are not on the disk yet.
         var unsynced: [UInt8]?
-        /// When the disk last received a copy, `CLOCK_BOOTTIME` in milliseconds.
-        var lastSync: Int64?
-        /// When a copy was last written to the disk, or failed to be, `CLOCK_BOOTTIME` in milliseconds.
-        var lastAttempt: Int64?
+        /// When the disk last received a copy.
+        var lastSync: BootTime?
+        /// When a copy was last written to the disk, or failed to be.
+        var lastAttempt: BootTime?
         var isSyncing = false
         /// The newest bytes that could not be written to the runtime directory and are not in the state directory yet.
         var unkept: [UInt8]?
@@ -83,7 +83,7 @@ package final class FilePriceStore: PriceStore {
             if (0..<syncInterval.wholeMilliseconds).contains(age) { state.lastSync = present.boottime - age }
         }
         let mayBeOfThisBoot = runtimeIsVolatile && newest?.path == runtimePath
-        let isOfThisBoot: (Int64?) -> Bool = { mayBeOfThisBoot && ($0 ?? .max) <= present.boottime }
+        let isOfThisBoot: (BootTime?) -> Bool = { mayBeOfThisBoot && ($0 ?? .max) <= present.boottime }
         return StoredPrice(
             prices: (newest?.file.prices ?? []).map { isOfThisBoot($0.observedBoottime) ? $0 : $0.withoutBoottime },
             cooldowns: (newest?.file.cooldowns ?? [:]).mapValues {
@@ -121,8 +121,8 @@ package final class FilePriceStore: PriceStore {
         if let failure = state.withLock(\.syncFailure) { throw failure }
     }
 
-    /// When the disk last received a copy, `CLOCK_BOOTTIME` in milliseconds; `nil` if that is not known.
-    package var lastSync: Int64? { state.withLock(\.lastSync) }
+    /// When the disk last received a copy; `nil` if that is not known.
+    package var lastSync: BootTime? { state.withLock(\.lastSync) }
 
     package var writes: StoreWrites { state.withLock(\.writes) }
 
@@ -158,7 +158,7 @@ package final class FilePriceStore: PriceStore {
         let isDue = state.withLock { state in
             let isDue =
                 !state.isSyncing
-                && boottime - (state.lastAttempt ?? state.lastSync ?? .min / 2) >= syncInterval.wholeMilliseconds
+                && (state.lastAttempt ?? state.lastSync).map { boottime - $0 >= syncInterval.wholeMilliseconds } ?? true
             if isDue { state.isSyncing = true }
             return isDue
         }

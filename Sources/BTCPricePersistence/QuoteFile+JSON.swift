@@ -62,7 +62,7 @@ extension CachedPrice {
         json["conversion"] = conversion.map { .object($0.json.stored) }
         json["derived"] = derivation.map { .object($0.json.stored) }
         json["learned"] = learned.map { .object($0.json) }
-        json["observedBoottime"] = observedBoottime.map { .integer($0) }
+        json["observedBoottime"] = observedBoottime.map { .integer($0.milliseconds) }
         json["quote"] = .object(quote.json.stored)
         var venues = JSONObject()
         for (market, position) in positions.sorted(by: { $0.key.venue < $1.key.venue }) {
@@ -79,7 +79,7 @@ extension CachedPrice {
             let pair = try position.optional("market", .text) ?? Currency.usd.pair
             positions[Market(source.stringValue ?? "", pair)] = try FeedPosition(json: position)
         }
-        let observedBoottime = try json.optional("observedBoottime", .milliseconds)
+        let observedBoottime = try json.optional("observedBoottime", .boottime)
         let conversion = try json.optional("conversion", JSONKind<Conversion>.message)
         if let conversion {
             guard Currency.usd.prices.contains(conversion.value), ResponseCheck.pegRates.contains(conversion.rate)
@@ -161,11 +161,12 @@ extension KeptCooldown {
         case .refused(let text): (kind, reason) = ("refused", text)
         default: return nil
         }
+        let (since, until) = (cooldown.since, cooldown.until)
         return [
             "address": .string(address), "kind": .string(kind), "reason": .string(reason),
-            "since": .integer(cooldown.since.wall.milliseconds), "sinceBoottime": .integer(cooldown.since.boottime),
+            "since": .integer(since.wall.milliseconds), "sinceBoottime": .integer(since.boottime.milliseconds),
             "strikes": .integer(Int64(cooldown.consecutiveFailures)),
-            "until": .integer(cooldown.until.wall.milliseconds), "untilBoottime": .integer(cooldown.until.boottime),
+            "until": .integer(until.wall.milliseconds), "untilBoottime": .integer(until.boottime.milliseconds),
         ]
     }
 
@@ -175,7 +176,7 @@ extension KeptCooldown {
         func time(_ wall: StaticString, _ boottime: StaticString) throws -> ObservationTime {
             ObservationTime(
                 wall: Timestamp(milliseconds: try json.required(wall, .milliseconds)),
-                boottime: try json.required(boottime, .milliseconds))
+                boottime: try json.required(boottime, .boottime))
         }
         self.init(
             address: try json.required("address", .text),

@@ -238,7 +238,7 @@ final class EuroWorld: Sendable {
         }
         let keeper = RateKeeper(
             engine: world.engine, store: kept, clock: clock,
-            now: { ObservationTime(wall: wall(), boottime: clock.offset.wholeMilliseconds) }, jitter: { 0.5 },
+            now: { ObservationTime(wall: wall(), boottime: .boot + clock.offset.wholeMilliseconds) }, jitter: { 0.5 },
             report: { events.add($0) })
         let loaders = ["ecb", "frankfurter"].map { RateLoader($0, now: wall) }
         for loader in loaders { loader.error.withLock { $0 = error } }

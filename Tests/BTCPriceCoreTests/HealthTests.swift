@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import BTCPriceCore
@@ -23,8 +24,8 @@ private struct Health {
         market.ended(outcome, latency: latency, at: now, venue: &venue, jitter: jitter)
     }
 
-    func breaker(at boottime: Int64) -> CircuitBreaker.State { market.breaker.state(at: boottime, venue.breaker) }
-    func isBound(at boottime: Int64) -> Bool { venue.isBound(at: boottime) }
+    func breaker(at boottime: BootTime) -> CircuitBreaker.State { market.breaker.state(at: boottime, venue.breaker) }
+    func isBound(at boottime: BootTime) -> Bool { venue.isBound(at: boottime) }
     var cooldown: SourceCooldown? { venue.breaker.cooldown ?? market.breaker.cooldown }
 }
 

@@ -5,7 +5,7 @@ import Testing
 
 extension RequestLimiter {
     /// Whether a requester may send a request.
-    func admits(_ requester: Requester, at boottime: Int64) -> Bool {
+    func admits(_ requester: Requester, at boottime: BootTime) -> Bool {
         opens(for: requester, at: boottime) <= boottime
     }
 }
@@ -22,11 +22,11 @@ extension RequestLimiter {
     @Test(arguments: limits.indices) func `no span of a period ever sees more than its limit`(index: Int) {
         let limits = Self.limits[index].limits
         var limiter = RequestLimiter(limits)
-        var times: [Int64] = []
+        var times: [BootTime] = []
         let seed = UInt64.random(in: 0..<1_000_000)
         var generator = SeededGenerator(seed: seed)
-        var now: Int64 = 5_000_000
-        while times.count < 3_000, now < 5_000_000 + 600_000 {
+        var now: BootTime = 5_000_000
+        while times.count < 3_000, now < 5_600_000 {
             let requester = [Requester.tick, .client, .observer, .candles].randomElement(using: &generator) ?? .tick
             if limiter.admits(requester, at: now) {
                 limiter.take(requester, at: now)
@@ -35,9 +35,8 @@ extension RequestLimiter {
                 limiter.wait(requester, at: now, until: now + 2000)
             }
             // Bursts, and now and then a pause after which the limit is unused again.
-            now +=
-                Int.random(in: 0..<20_000, using: &generator) == 0
-                ? 120_000 : Int64.random(in: 0...3, using: &generator)
+            let isPause = Int.random(in: 0..<20_000, using: &generator) == 0
+            now += isPause ? 120_000 : Int64.random(in: 0...3, using: &generator)
         }
         for limit in limits {
             var first = 0
@@ -55,7 +54,8 @@ extension RequestLimiter {
     {
         var limiter = RequestLimiter([limit])
         var taken = 0
-        for now in stride(from: Int64(5_000_000), to: 5_000_000 + limit.period.wholeMilliseconds, by: 10) {
+        for passed in stride(from: 0, to: limit.period.wholeMilliseconds, by: 10) {
+            let now: BootTime = 5_000_000 + passed
             while limiter.admits(.tick, at: now) {
                 limiter.take(.tick, at: now)
                 taken += 1
@@ -86,7 +86,7 @@ extension RequestLimiter {
         #expect(!changed.admits(.tick, at: 14_999) && changed.admits(.tick, at: 15_000))
         // A limit of a day whose burst is in use is not kept for hours.
         var day = RequestLimiter([RequestLimit(7500, per: .seconds(86_400))])
-        for second in 0..<1000 { day.take(.tick, at: Int64(5000 + second)) }
+        for second in 0..<1000 { day.take(.tick, at: 5000 + Int64(second)) }
         var larger = RequestLimiter([RequestLimit(15_000, per: .seconds(86_400))])
         larger.adopt(day, lastRequest: 5999)
         #expect(larger.admits(.tick, at: 16_000))
@@ -137,7 +137,7 @@ extension RequestLimiter {
         var ticks = 0
         var waited = 0
         var mostInARow = 0
-        var times: [Int64] = []
+        var times: [BootTime] = []
     }
 
     /// Two minutes in which the ticks and these requesters want requests.
@@ -149,10 +149,11 @@ extension RequestLimiter {
                 (SourceDescription(venue: source.venue, market: $0, address: ""), source.interval)
             })
         var outcome = Outcome()
-        let (start, interval) = (Int64(5_000_000), source.interval.wholeMilliseconds)
+        let (start, interval) = (BootTime(milliseconds: 5_000_000), source.interval.wholeMilliseconds)
         var (tick, row) = (start, 0)
-        var next: [Requester: Int64] = [.observer: start, .client: start, .candles: start]
-        for now in start..<start + 120_000 {
+        var next: [Requester: BootTime] = [.observer: start, .client: start, .candles: start]
+        for passed in 0..<120_000 as Range<Int64> {
+            let now = start + passed
             if now >= tick {
                 outcome.ticks += 1
                 let plan = registry.plan(.tick, among: [market], at: now)

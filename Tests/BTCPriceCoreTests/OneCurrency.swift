@@ -9,7 +9,7 @@ extension SourceRegistry {
 
     private var markets: [Market] { entries.map(\.source.market) }
 
-    func plan(_ requester: Requester, at boottime: Int64) -> Plan {
+    func plan(_ requester: Requester, at boottime: BootTime) -> Plan {
         plan(requester, among: Set(markets), at: boottime)
     }
 

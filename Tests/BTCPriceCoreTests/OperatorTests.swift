@@ -16,20 +16,20 @@ import Testing
             }, interval: .seconds(1))
     }
 
-    private func uses(_ registry: SourceRegistry, at boottime: Int64 = 10_000, shown: Set<String> = []) -> [SourceReport
-        .Use]
-    {
+    private func uses(
+        _ registry: SourceRegistry, at boottime: BootTime = 10_000, shown: Set<String> = []
+    ) -> [SourceReport.Use] {
         registry.reports(
             at: time(boottime), Dictionary(uniqueKeysWithValues: shown.map { (Market($0, "BTC/USD"), .used) })
         ).map(\.use)
     }
 
-    private func time(_ boottime: Int64) -> ObservationTime {
-        ObservationTime(wall: Timestamp(milliseconds: 1_000_000 + boottime), boottime: boottime)
+    private func time(_ boottime: BootTime) -> ObservationTime {
+        ObservationTime(wall: Timestamp(milliseconds: 1_000_000 + boottime.milliseconds), boottime: boottime)
     }
 
     private func ask(
-        _ registry: inout SourceRegistry, _ index: Int, _ outcome: MarketHealth.Outcome, at boottime: Int64 = 10_000
+        _ registry: inout SourceRegistry, _ index: Int, _ outcome: MarketHealth.Outcome, at boottime: BootTime = 10_000
     ) {
         _ = registry.take(index, .tick, at: boottime)
         _ = registry.ended(index, outcome, latency: .milliseconds(35), at: time(boottime), jitter: 0)
@@ -98,8 +98,8 @@ import Testing
         #expect(report.requests == 1)
     }
 
-    @Test(arguments: [Int64(0), 5, 1_000_000, 400_000_000_000])
-    func `requests are counted over the last period, from the first second of a boot on`(boot: Int64) {
+    @Test(arguments: [0, 5, 1_000_000, 400_000_000_000] as [BootTime])
+    func `requests are counted over the last period, from the first second of a boot on`(boot: BootTime) {
         for limit in [RequestLimit(10, per: .seconds(1)), RequestLimit(7500, per: .seconds(86_400))] {
             let period = limit.period.wholeMilliseconds
             var tally = RequestTally(limit)

@@ -1,16 +1,17 @@
+import TestSupport
 import Testing
 
 @testable import BTCPriceCore
 
 @Suite struct RemoteClockTests {
     /// The remote machine booted an hour before ours, and its wall clock is a second ahead.
-    private static func theirs(_ seconds: Double) -> (boottime: Int64, wall: Timestamp) {
+    private static func theirs(_ seconds: Double) -> (boottime: BootTime, wall: Timestamp) {
         (3_600_000 + Int64(seconds * 1000), Timestamp(milliseconds: 1_001_000 + Int64(seconds * 1000)))
     }
 
     private static func ours(_ seconds: Double) -> ObservationTime {
         ObservationTime(
-            wall: Timestamp(milliseconds: 1_000_000 + Int64(seconds * 1000)), boottime: Int64(seconds * 1000))
+            wall: Timestamp(milliseconds: 1_000_000 + Int64(seconds * 1000)), boottime: .boot + Int64(seconds * 1000))
     }
 
     private func age(

@@ -1,4 +1,5 @@
 import Glibc
+import TestSupport
 import Testing
 
 @testable import BTCPriceCore
@@ -459,7 +460,7 @@ extension Rounds {
 
     @Test func `bitcoin markets alone never prove that USDT has left its peg`() {
         var peg = PegMonitor()
-        for second in 0..<600 { peg.imply(-0.3, by: "coinbase", at: Int64(second) * 1000) }
+        for second in 0..<600 { peg.imply(-0.3, by: "coinbase", at: .boot + Int64(second) * 1000) }
         #expect(peg.rate == nil)
         #expect(peg.logs(at: 600_000).map(\.log) == [0])
         // A USDT/USD market is accepted if it reports that the peg holds, or the rate that they imply.
@@ -472,7 +473,7 @@ extension Rounds {
         #expect(peg.rate?.sources == ["kraken", "coinbase"])
         // A USDT/USD market with a rate that no bitcoin market implies is not accepted.
         var lone = PegMonitor()
-        for second in 0..<10 { lone.imply(0, by: "coinbase", at: Int64(second) * 10_000) }
+        for second in 0..<10 { lone.imply(0, by: "coinbase", at: .boot + Int64(second) * 10_000) }
         lone.state(price("0.9"), by: "kraken", at: 100_000)
         lone.state(price("0.9"), by: "kraken", at: 110_000)
         #expect(lone.rate?.value == 1)
@@ -480,7 +481,7 @@ extension Rounds {
 
     @Test func `off the peg from 1 percent on, back below 0_8`() {
         var peg = PegMonitor()
-        func say(_ log: Double, _ at: Int64) {
+        func say(_ log: Double, _ at: BootTime) {
             for at in [at, at + 10_000] {
                 peg.imply(log, by: "coinbase", at: at)
                 peg.state(Price(Int64((exp(log) * 1e8).rounded()), scale: 8), by: "kraken", at: at)

@@ -22,7 +22,7 @@ import Testing
             }
         }
 
-        func load(after boottime: Int64 = .min) -> Task<String, Never> {
+        func load(after boottime: BootTime = .min) -> Task<String, Never> {
             Task {
                 do throws(PriceLoadingError) {
                     return try await request.load(after: boottime)[0].value.description

@@ -4,7 +4,7 @@
 extension SourceRegistry {
     func market(_ place: Int) -> Market { entries[place].source.market }
 
-    mutating func take(_ place: Int, _ requester: Requester, at boottime: Int64) -> Bool {
+    mutating func take(_ place: Int, _ requester: Requester, at boottime: BootTime) -> Bool {
         take(market(place), requester, at: boottime)
     }
 

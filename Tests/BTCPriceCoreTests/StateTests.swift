@@ -344,10 +344,10 @@ import Testing
 
 @Suite struct ClockTests {
     @Test func `the machine's boot clock is CLOCK_BOOTTIME`() {
-        func boottime() -> Int64 {
+        func boottime() -> BootTime {
             var time = timespec()
             clock_gettime(CLOCK_BOOTTIME, &time)
-            return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
+            return BootTime(milliseconds: Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000)
         }
         let before = boottime()
         let now = ObservationTime.now().boottime

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import BTCPriceCore
@@ -6,9 +7,9 @@ import Testing
     /// When messages that come at an interval exceed the limit of 100 messages or 1,000 bytes a second, milliseconds.
     private func end(every interval: Int64, bytes: Int) -> Int64? {
         var limit = TrafficLimit(messages: 100, bytes: 1000)
-        return stride(from: Int64(7000), to: 67_000, by: Int(interval)).first {
-            !limit.count(bytes: bytes, at: $0)
-        }.map { $0 - 7000 }
+        return stride(from: 0, to: 60_000, by: Int(interval)).first {
+            !limit.count(bytes: bytes, at: 7000 + $0)
+        }
     }
 
     @Test func `the sustained rate is allowed for ever, and more than it for a while`() {
@@ -22,7 +23,7 @@ import Testing
     @Test(arguments: [(500, 0), (0, 5000)])
     func `five seconds' worth may come at once, and again after five seconds`(count: Int, bytes: Int) {
         /// Whether each of some numbers of messages and bytes is within the limit.
-        func isWithin(_ traffic: [(count: Int, bytes: Int, time: Int64)]) -> [Bool] {
+        func isWithin(_ traffic: [(count: Int, bytes: Int, time: BootTime)]) -> [Bool] {
             var limit = TrafficLimit(messages: 100, bytes: 1000)
             return traffic.map { limit.count(messages: $0.count, bytes: $0.bytes, at: $0.time) }
         }

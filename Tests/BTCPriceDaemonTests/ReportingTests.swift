@@ -41,7 +41,7 @@ struct LineLogHandler: LogHandler {
     final class TimeBox: Sendable {
         private let milliseconds = Atomic<Int64>(0)
         var now: ObservationTime {
-            ObservationTime(wall: Timestamp(milliseconds: 0), boottime: milliseconds.load(ordering: .relaxed))
+            ObservationTime(wall: Timestamp(milliseconds: 0), boottime: .boot + milliseconds.load(ordering: .relaxed))
         }
         func advance(_ duration: Duration) { milliseconds.add(duration.wholeMilliseconds, ordering: .relaxed) }
     }

@@ -1,5 +1,6 @@
 import BTCPriceCore
 import Glibc
+import TestSupport
 import Testing
 
 @testable import BTCPriceFeature

@@ -1,5 +1,6 @@
 import BTCPriceSocket
 import BTCPriceCore
+import TestSupport
 import Testing
 
 @testable import BTCPriceNetworking

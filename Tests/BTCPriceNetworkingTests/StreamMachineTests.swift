@@ -6,7 +6,7 @@ import Testing
 
 /// A machine with its connection and its events. All times are milliseconds since the start of the test.
 private struct Run {
-    private static let boot: Int64 = 50_000_000
+    private static let boot: BootTime = 50_000_000
     private static let wall: Int64 = 1_791_000_000_000
 
     let markets: [Market]

@@ -35,7 +35,7 @@ import Testing
         func set(_ value: Int64) { second.withLock { $0 = value } }
         var now: ObservationTime {
             let second = second.withLock(\.self)
-            return ObservationTime(wall: Timestamp(milliseconds: second * 1000), boottime: second * 1000)
+            return ObservationTime(wall: Timestamp(milliseconds: second * 1000), boottime: .boot + second * 1000)
         }
     }
 

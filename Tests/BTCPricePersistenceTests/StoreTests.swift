@@ -102,9 +102,10 @@ import Testing
 
     @Test(arguments: [Int64.min, .max])
     func `numbers that would overflow in calculations are not read`(number: Int64) throws {
-        let (time, good) = (Timestamp(milliseconds: number), sample("1"))
+        let (time, boottime) = (Timestamp(milliseconds: number), BootTime(milliseconds: number))
+        let good = sample("1")
         let quote = PriceQuote(value: 1, currency: "USD", timestamp: time, source: "binance", market: "BTC/USDT")
-        let far = ObservationTime(wall: time, boottime: number)
+        let far = ObservationTime(wall: time, boottime: boottime)
         func kept(_ since: ObservationTime, _ until: ObservationTime, _ consecutiveFailures: Int) -> QuoteFile {
             let cooldown = SourceCooldown(
                 reason: .refused("HTTP 403"), since: since, until: until, consecutiveFailures: consecutiveFailures)
@@ -117,7 +118,7 @@ import Testing
         #expect(throws: QuoteFile.Damage.self) { try QuoteFile(decoding: bytes) }
         for price in [
             CachedPrice(quote: quote, observedBoottime: nil),
-            CachedPrice(quote: good.quote, observedBoottime: number),
+            CachedPrice(quote: good.quote, observedBoottime: boottime),
         ] {
             let read = try QuoteFile(decoding: QuoteFile(sequence: 1, price: price).encoded())
             #expect(read.prices == [])

@@ -11,8 +11,7 @@ import Testing
         var connection: Connection
         var replies: ReplyCache
         var written = ""
-        /// `CLOCK_BOOTTIME`, milliseconds.
-        var now: Int64 = 0
+        var now: BootTime = 0
 
         init(holding state: PriceState? = sample(1), limits: ServerLimits = limits()) {
             connection = Connection(limits: limits, at: 0)
@@ -314,7 +313,7 @@ import Testing
     @Test func `a state that has become old is sent as stale`() throws {
         var replies = Self.replies()
         replies.show([(Self.sample(1), 1)], of: replies.instance, version: 1)
-        func freshness(at boottime: Int64) throws -> String? {
+        func freshness(at boottime: BootTime) throws -> String? {
             let bytes = replies.reply(nil, continues: false, at: boottime)
             return try Reply(decoding: bytes.dropLast()).parameters["state"]?.objectValue?["freshness"]?.stringValue
         }
@@ -328,7 +327,7 @@ import Testing
 
     @Test func `time-outs apply to a call, to the rest of a message, and to reading`() {
         var client = Client()
-        func overdue(at now: Int64) -> Connection.Patience? {
+        func overdue(at now: BootTime) -> Connection.Patience? {
             client.connection.overdue(client.replies.limits, at: now)
         }
         #expect(overdue(at: 59_999) == nil)
@@ -363,7 +362,7 @@ import Testing
         client.connection.watch(
             [(client.replies.reply(nil, continues: true, at: 0), "USD")], version: 1, at: 0)
         _ = client.reads()
-        func overdue(at now: Int64) -> Connection.Patience? {
+        func overdue(at now: BootTime) -> Connection.Patience? {
             client.connection.overdue(client.replies.limits, at: now)
         }
         #expect(overdue(at: 1_000_000) == nil)
@@ -459,7 +458,7 @@ import Testing
     @Test func `replies share an encoding, with the time at which it was made, for a tenth of a second`() throws {
         var replies = Self.replies()
         replies.show([(Self.sample(1), 1)], of: replies.instance, version: 1)
-        func boottime(at time: Int64) throws -> Int64? {
+        func boottime(at time: BootTime) throws -> Int64? {
             let reply = try Reply(decoding: replies.reply(nil, continues: false, at: time).dropLast())
             return reply.parameters["state"]?["boottime"]?.integerValue
         }

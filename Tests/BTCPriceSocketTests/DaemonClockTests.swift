@@ -1,12 +1,13 @@
 import BTCPriceCore
+import TestSupport
 import Testing
 
 @testable import BTCPriceSocket
 
 @Suite struct DaemonClockTests {
     /// A price that was observed 40 s before the daemon made the reply, at `boottime` of its clock.
-    private func message(madeAt boottime: Int64?) -> StateMessage {
-        let observed = (boottime ?? 0) - 40_000
+    private func message(madeAt boottime: BootTime?) -> StateMessage {
+        let observed: BootTime = (boottime ?? 0) - 40_000
         var state = PriceState(
             tick: 1, freshness: .stale,
             quote: PriceQuote(
@@ -16,7 +17,7 @@ import Testing
         return StateMessage(instance: "i", state: state, boottime: boottime)
     }
 
-    private func age(_ message: StateMessage, at boottime: Int64) -> Duration? {
+    private func age(_ message: StateMessage, at boottime: BootTime) -> Duration? {
         message.state.age(at: ObservationTime(wall: Timestamp(milliseconds: 0), boottime: boottime))?.age
     }
 
@@ -35,7 +36,7 @@ import Testing
     }
 
     @Test func `on the same clock, nothing is converted, and the age is exact`() {
-        for made in [4_999_000, 5_000_000, 5_090_000, 5_091_000] as [Int64] {
+        for made in [4_999_000, 5_000_000, 5_090_000, 5_091_000] as [BootTime] {
             var clock = DaemonClock()
             clock.sent(at: 5_000_000)
             clock.received(message(madeAt: made), at: 5_090_000)

@@ -43,7 +43,7 @@ final class VirtualDaemon: Sendable {
         {
             let milliseconds = clock.offset.wholeMilliseconds
             return ObservationTime(
-                wall: Timestamp(milliseconds: wallStart + milliseconds), boottime: 5_000_000 + milliseconds)
+                wall: Timestamp(milliseconds: wallStart + milliseconds), boottime: .boot + 5_000_000 + milliseconds)
         }
     }
 

@@ -131,7 +131,7 @@ private struct SceneCount: Sendable {
 
 /// A market of an exchange that has all its markets in one response.
 private func sharing(_ shared: SharedRequest, _ own: ScriptedVenue) -> SetLoader {
-    let returned = Shared(Int64.min)
+    let returned = Shared(BootTime.min)
     return SetLoader(
         own.venue, own.market, companions: own.companions, isNeeded: { shared.isNeeded(after: returned.current) },
         begun: { shared.begin() }

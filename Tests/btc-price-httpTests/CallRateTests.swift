@@ -1,9 +1,11 @@
+import BTCPriceCore
+import TestSupport
 import Testing
 
 @testable import btc_price_http
 
 @Suite struct CallRateTests {
-    private func take(_ count: Int, from rate: CallRate, for client: String = "a", at time: Int64) -> [Int64?] {
+    private func take(_ count: Int, from rate: CallRate, for client: String = "a", at time: BootTime) -> [Int64?] {
         (0..<count).map { _ in rate.take(for: client, at: time) }
     }
 
@@ -21,7 +23,7 @@ import Testing
     @Test func `a client that makes too many calls leaves half of them to the others`() {
         let rate = CallRate(burst: 100, perSecond: 20)
         for second in 0..<60 {
-            let time = Int64(second) * 1000
+            let time = BootTime(milliseconds: Int64(second) * 1000)
             _ = take(1000, from: rate, for: "busy", at: time)
             // At first it waits for the calls that the busy client may queue.
             #expect(

@@ -2,6 +2,7 @@ import BTCPriceSocket
 import BTCPriceCore
 import NIOCore
 import NIOHTTP1
+import TestSupport
 import Testing
 
 @testable import btc_price_http

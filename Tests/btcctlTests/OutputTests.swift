@@ -1,5 +1,6 @@
 import BTCPriceCore
 import BTCPriceSocket
+import TestSupport
 import Testing
 
 @testable import btcctl

@@ -1,5 +1,6 @@
 import BTCPriceCore
 import BTCPriceFeature
+import TestSupport
 import Testing
 
 @testable import btcctl

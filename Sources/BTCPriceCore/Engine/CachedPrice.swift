@@ -1,8 +1,8 @@
 /// The last valid quote of one currency, with what a restart needs to date it, to reject old responses and to validate the next prices.
 package struct CachedPrice: Sendable, Hashable {
     package let quote: PriceQuote
-    /// When it was observed, `CLOCK_BOOTTIME` in milliseconds; `nil` if only its wall-clock time is known (after a reboot).
-    package let observedBoottime: Int64?
+    /// When it was observed; `nil` if only its wall-clock time is known (after a reboot).
+    package let observedBoottime: BootTime?
     /// How many sources supported it; `nil` if that is not known.
     package let confirmation: Confirmation?
     /// The conversion to dollars of a quote read in USDT; `nil` for other quotes and after a reboot.
@@ -13,9 +13,9 @@ package struct CachedPrice: Sendable, Hashable {
     package let positions: [Market: FeedPosition]
     package let learned: LearnedMarkets?
 
-    /// - Parameter observedBoottime: `CLOCK_BOOTTIME` of the observation in milliseconds, if it was made during this boot.
     package init(
-        quote: PriceQuote, observedBoottime: Int64?, confirmation: Confirmation? = nil, conversion: Conversion? = nil,
+        quote: PriceQuote, observedBoottime: BootTime?, confirmation: Confirmation? = nil,
+        conversion: Conversion? = nil,
         derivation: Derivation? = nil, positions: [Market: FeedPosition] = [:], learned: LearnedMarkets? = nil
     ) {
         self.quote = quote

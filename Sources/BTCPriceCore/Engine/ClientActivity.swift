@@ -6,18 +6,17 @@ package final class ClientActivity: Sendable {
     private let watchers = Atomic<Int>(0)
     private let awaited = Atomic<Bool>(false)
     private let changeWatchers = Atomic<Int>(0)
-    /// When the last client that watched changes left, `CLOCK_BOOTTIME` in milliseconds.
+    /// When the last client that watched changes left.
     private let lastChangeWatcher = Atomic<Int64>(.min)
 
-    /// - Parameter boottime: The start, `CLOCK_BOOTTIME` in milliseconds.
-    package init(at boottime: Int64) {
-        lastCall = Atomic(boottime)
+    package init(at boottime: BootTime) {
+        lastCall = Atomic(boottime.milliseconds)
     }
 
     /// Records that a client wants the price.
     /// - Returns: Whether the ticks are stopped until one does.
-    package func called(at boottime: Int64) -> Bool {
-        lastCall.store(boottime, ordering: .sequentiallyConsistent)
+    package func called(at boottime: BootTime) -> Bool {
+        lastCall.store(boottime.milliseconds, ordering: .sequentiallyConsistent)
         return awaited.load(ordering: .sequentiallyConsistent)
     }
 
@@ -28,26 +27,26 @@ package final class ClientActivity: Sendable {
         if changes { changeWatchers.add(1, ordering: .sequentiallyConsistent) }
     }
 
-    package func watcherLeft(changes: Bool = false, at boottime: Int64) {
-        lastCall.store(boottime, ordering: .sequentiallyConsistent)
+    package func watcherLeft(changes: Bool = false, at boottime: BootTime) {
+        lastCall.store(boottime.milliseconds, ordering: .sequentiallyConsistent)
         if changes {
-            lastChangeWatcher.store(boottime, ordering: .sequentiallyConsistent)
+            lastChangeWatcher.store(boottime.milliseconds, ordering: .sequentiallyConsistent)
             changeWatchers.subtract(1, ordering: .sequentiallyConsistent)
         }
         watchers.subtract(1, ordering: .sequentiallyConsistent)
     }
 
     /// Whether a client watches changes, or did so recently.
-    func watchesChanges(lately: Duration, at boottime: Int64) -> Bool {
+    func watchesChanges(lately: Duration, at boottime: BootTime) -> Bool {
         if changeWatchers.load(ordering: .sequentiallyConsistent) > 0 { return true }
         let last = lastChangeWatcher.load(ordering: .sequentiallyConsistent)
-        return last > .min && boottime - last < lately.wholeMilliseconds
+        return last > .min && boottime.milliseconds - last < lately.wholeMilliseconds
     }
 
     /// Whether no client has wanted a price for this time.
-    func isIdle(for duration: Duration, at boottime: Int64) -> Bool {
+    func isIdle(for duration: Duration, at boottime: BootTime) -> Bool {
         watchers.load(ordering: .sequentiallyConsistent) == 0
-            && boottime - lastCall.load(ordering: .sequentiallyConsistent) >= duration.wholeMilliseconds
+            && boottime.milliseconds - lastCall.load(ordering: .sequentiallyConsistent) >= duration.wholeMilliseconds
     }
 
     /// Sets whether ``called(at:)`` returns that the ticks wait for a client.

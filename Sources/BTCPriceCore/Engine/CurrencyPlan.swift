@@ -39,7 +39,7 @@ package struct CurrencyPlan: Sendable {
 
 extension SourceRegistry {
     /// The sources of all currencies: limits and bans belong to the venue.
-    init(_ plans: [CurrencyPlan], at boottime: Int64) {
+    init(_ plans: [CurrencyPlan], at boottime: BootTime) {
         self.init(plans.flatMap { plan in plan.sources.map { ($0.source, plan.interval) } }, at: boottime)
     }
 }

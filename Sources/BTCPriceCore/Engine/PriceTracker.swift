@@ -27,8 +27,7 @@ package struct PriceTracker: ~Copyable, Sendable {
     private var wasOffPeg = false
     /// Where the last round that requested a source found the price, in the common frame.
     private var requestedPlace: Double?
-    /// Since when the shown price has been contradicted, `CLOCK_BOOTTIME` in milliseconds.
-    private var contradictedSince: Int64?
+    private var contradictedSince: BootTime?
     private(set) var rules: SelectionRules
     private(set) var book: ObservationBook
     /// The results of the ticks that needed more than one market.
@@ -94,7 +93,7 @@ package struct PriceTracker: ~Copyable, Sendable {
     }
 
     func round(
-        at boottime: Int64, markets: [Market], statingPeg: Set<Market>, beside other: OtherCurrency? = nil
+        at boottime: BootTime, markets: [Market], statingPeg: Set<Market>, beside other: OtherCurrency? = nil
     ) -> Round {
         var round = Round(began: boottime, isTick: false, markets: markets, statingPeg: statingPeg, freshFor: freshFor)
         round.other = other
@@ -185,7 +184,7 @@ package struct PriceTracker: ~Copyable, Sendable {
     }
 
     /// Those of some markets that have a fresh price.
-    func current(_ markets: [Market], at boottime: Int64) -> [Market] {
+    func current(_ markets: [Market], at boottime: BootTime) -> [Market] {
         markets.filter { market in
             book.newest[market].map { boottime - $0.at <= PaceRule.lasts(freshFor, $0.pace) } ?? false
         }
@@ -225,9 +224,8 @@ package struct PriceTracker: ~Copyable, Sendable {
     /// - Parameters:
     ///   - derived: The price that is derived instead; `nil` if there is none.
     ///   - isTick: Whether a tick waited for it; otherwise only clients did.
-    ///   - now: When it ended, `CLOCK_BOOTTIME` in milliseconds.
     mutating func failed(
-        _ failure: FetchFailure, isTick: Bool, derived: DerivedPrice? = nil, at now: Int64
+        _ failure: FetchFailure, isTick: Bool, derived: DerivedPrice? = nil, at now: BootTime
     ) -> Actions {
         var actions = Actions(failure: failure)
         // A round that was given up is neither a tick nor a failure: as if it had never begun.
@@ -302,7 +300,7 @@ package struct PriceTracker: ~Copyable, Sendable {
     }
 
     /// Whether the price stays current although no source was requested: the limits of its source did not allow it yet.
-    private func isHeld(over failure: FetchFailure, at now: Int64) -> Bool {
+    private func isHeld(over failure: FetchFailure, at now: BootTime) -> Bool {
         guard state.freshness == .fresh, let freshUntil = state.freshUntil, now <= freshUntil else { return false }
         let shown = state.consensus?.sources ?? [state.quote?.supplier].compactMap(\.self)
         return failure.skipped.contains { $0.reason == .limit && shown.contains($0.source) }
@@ -316,7 +314,7 @@ package struct PriceTracker: ~Copyable, Sendable {
         }
     }
 
-    private mutating func warn(at boottime: Int64, _ actions: inout Actions) {
+    private mutating func warn(at boottime: BootTime, _ actions: inout Actions) {
         let split = state.freshness == .fresh ? book.split?.current(at: boottime)?.text(book.currency) : nil
         let warnings = [split, PegRule.warning(for: state.quote, book, rules, at: boottime)].compactMap(\.self)
         if state.derivation == nil { state.warning = warnings.isEmpty ? nil : warnings.joined(separator: "; ") }

@@ -19,11 +19,11 @@ final class TrackedCurrency {
     /// Whether the configuration still contains it. If not, a round that was in progress has no effect.
     var isKept = true
     var skippedTicks: Int64 = 0
-    /// When the last tick ended, `CLOCK_BOOTTIME` in milliseconds.
-    var lastTick: Int64?
+    /// When the last tick ended.
+    var lastTick: BootTime?
     var durations = DurationHistogram()
-    /// When the freshness last changed, `CLOCK_BOOTTIME` in milliseconds.
-    var since: Int64
+    /// When the freshness last changed.
+    var since: BootTime
     var published = Freshness.none
     /// When a state was published last.
     var lastPublication: ContinuousClock.Instant?
@@ -33,13 +33,11 @@ final class TrackedCurrency {
     var waiting: [Market: (price: LoadedPrice, source: FetchLatestPrice)] = [:]
     /// When a round last began because of a stream's price.
     var lastRequest: ContinuousClock.Instant?
-    /// When the stream of each market last brought a price, `CLOCK_BOOTTIME` in milliseconds.
-    var streamed: [Market: Int64] = [:]
+    /// When the stream of each market last brought a price.
+    var streamed: [Market: BootTime] = [:]
 
-    /// - Parameters:
-    ///   - memory: See ``ObservationBook/memory``.
-    ///   - since: The present, `CLOCK_BOOTTIME` in milliseconds.
-    init(_ plan: CurrencyPlan, memory: Int64, since: Int64) {
+    /// - Parameter memory: See ``ObservationBook/memory``.
+    init(_ plan: CurrencyPlan, memory: Int64, since: BootTime) {
         currency = plan.currency
         self.plan = plan
         tracker = PriceTracker(interval: plan.interval, rules: plan.rules, memory: memory, book: plan.book)
@@ -59,7 +57,7 @@ final class TrackedCurrency {
     }
 
     /// How the newest price of each market arrived. A response may have come since its stream's last price.
-    private func ways(at boottime: Int64) -> [Market: PriceWay] {
+    private func ways(at boottime: BootTime) -> [Market: PriceWay] {
         var ways = tracker.ways
         for (market, at) in streamed where ways[market] != nil && boottime - at <= Vote.Bounds.moment {
             ways[market] = .stream

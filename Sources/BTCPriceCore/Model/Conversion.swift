@@ -5,10 +5,9 @@ package struct Conversion: Sendable, Hashable {
     package var rate: Price
     /// The sources that the rate was measured from.
     package var sources: [String]
-    /// When the rate was measured, `CLOCK_BOOTTIME` in milliseconds.
-    package var measuredBoottime: Int64
+    package var measuredBoottime: BootTime
 
-    package init(value: Price, rate: Price, sources: [String], measuredBoottime: Int64) {
+    package init(value: Price, rate: Price, sources: [String], measuredBoottime: BootTime) {
         self.value = value
         self.rate = rate
         self.sources = sources

@@ -4,12 +4,12 @@ package struct PegRate: Sendable, Hashable {
     package var value: Price
     /// The sources whose prices it was measured from.
     package var sources: [String]
-    /// When the newest of those prices was observed, `CLOCK_BOOTTIME` in milliseconds.
-    package var measuredBoottime: Int64
+    /// When the newest of those prices was observed.
+    package var measuredBoottime: BootTime
     /// Whether it is too far from one to use USDT prices as dollar prices.
     package var isOffPeg: Bool
 
-    package init(value: Price, sources: [String], measuredBoottime: Int64, isOffPeg: Bool) {
+    package init(value: Price, sources: [String], measuredBoottime: BootTime, isOffPeg: Bool) {
         self.value = value
         self.sources = sources
         self.measuredBoottime = measuredBoottime

@@ -25,8 +25,8 @@ package struct PriceState: Sendable, Hashable {
     package var freshness: Freshness
     /// The last valid quote; `nil` exactly when ``freshness`` is `none`.
     package var quote: PriceQuote?
-    /// When ``quote`` was observed, `CLOCK_BOOTTIME` in milliseconds; `nil` if only its wall-clock time is known.
-    package var observedBoottime: Int64?
+    /// When ``quote`` was observed; `nil` if only its wall-clock time is known.
+    package var observedBoottime: BootTime?
     package var confirmation: Confirmation?
     /// Why the last tick failed, in one line; `paused` while paused.
     package var failure: String?
@@ -44,8 +44,8 @@ package struct PriceState: Sendable, Hashable {
     package var derivation: Derivation?
     /// Whether the ticks run; `nil` if a daemon does not say it.
     package var ticking: Ticking?
-    /// Until when the state is fresh, `CLOCK_BOOTTIME` in milliseconds; `nil` if it is not fresh.
-    package var freshUntil: Int64?
+    /// Until when the state is fresh; `nil` if it is not fresh.
+    package var freshUntil: BootTime?
     /// Whether no tick has ended since the ticks were started or resumed. Known only in the daemon.
     package var awaitsTick = false
 
@@ -57,10 +57,10 @@ package struct PriceState: Sendable, Hashable {
     package var isInDoubt = false
 
     package init(
-        tick: Int64, freshness: Freshness, quote: PriceQuote?, observedBoottime: Int64?,
+        tick: Int64, freshness: Freshness, quote: PriceQuote?, observedBoottime: BootTime?,
         confirmation: Confirmation?, failure: String?, warning: String? = nil, consensus: Consensus? = nil,
         conversion: Conversion? = nil, uncertainty: Uncertainty? = nil, currency: String = Currency.usd.rawValue,
-        day: PriceDay? = nil, derivation: Derivation? = nil, freshUntil: Int64? = nil
+        day: PriceDay? = nil, derivation: Derivation? = nil, freshUntil: BootTime? = nil
     ) {
         self.tick = tick
         self.freshness = freshness
@@ -103,8 +103,8 @@ package struct PriceState: Sendable, Hashable {
     }
 
     /// Whether the quote is known to be no older than `longest`, milliseconds; `true` without a quote.
-    /// - Parameter boottime: `CLOCK_BOOTTIME` in milliseconds, of the clock that ``observedBoottime`` is of.
-    package func isWithin(_ longest: Int64, at boottime: Int64) -> Bool {
+    /// - Parameter boottime: By the clock that ``observedBoottime`` is of.
+    package func isWithin(_ longest: Int64, at boottime: BootTime) -> Bool {
         quote == nil || observedBoottime.map { boottime - $0 <= longest } ?? false
     }
 
@@ -119,8 +119,7 @@ package struct PriceState: Sendable, Hashable {
     /// The state to send at `boottime`. A fresh state that has become too old is sent as stale, with a reason.
     ///
     /// This prevents a stuck ticker from showing an old price as current.
-    /// - Parameter boottime: `CLOCK_BOOTTIME` of the reply, milliseconds.
-    package func aged(at boottime: Int64) -> PriceState {
+    package func aged(at boottime: BootTime) -> PriceState {
         guard freshness == .fresh, let freshUntil, boottime > freshUntil else { return self }
         var aged = self
         aged.freshness = .stale

@@ -10,7 +10,7 @@ package struct RemoteClock: Sendable, Hashable {
     private var instance: String?
     /// The shortest times from an observation there to its arrival here, in milliseconds: in the previous period and in the current one.
     private var shortest: (before: Int64, present: Int64) = (.max, .max)
-    private var periodEnd = Int64.min
+    private var periodEnd = BootTime.min
 
     package init() {}
 
@@ -21,13 +21,13 @@ package struct RemoteClock: Sendable, Hashable {
     package func hash(into hasher: inout Hasher) { hasher.combine(instance) }
 
     /// - Parameters:
-    ///   - observed: The moment of the observation, `CLOCK_BOOTTIME` of the other machine in milliseconds; `nil` if it is not known.
+    ///   - observed: The moment of the observation by the other machine's boot clock; `nil` if it is not known.
     ///   - timestamp: The same moment by its wall clock.
     ///   - instance: Identifies the other daemon's start.
     ///   - now: When the message arrived.
     /// - Returns: When it was observed, and whether that is an estimate by the wall clocks. It is never after the arrival.
     package mutating func date(
-        _ observed: Int64?, _ timestamp: Timestamp, of instance: String, arrivedAt now: ObservationTime
+        _ observed: BootTime?, _ timestamp: Timestamp, of instance: String, arrivedAt now: ObservationTime
     ) -> (observed: ObservationTime, isEstimate: Bool) {
         if instance != self.instance {
             self.instance = instance

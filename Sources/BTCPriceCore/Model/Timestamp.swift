@@ -23,16 +23,12 @@ package struct Timestamp: Sendable, Hashable, Comparable {
     }
 }
 
-/// One moment on both clocks that date a price.
-///
-/// The wall clock is for people, and can be set forward and back. `CLOCK_BOOTTIME` only counts forward and includes suspended
-/// time, so an age computed from it is exact until the next boot.
+/// One moment on both clocks that date a price. The wall clock is for people, and can be set forward and back.
 package struct ObservationTime: Sendable, Hashable {
     package let wall: Timestamp
-    /// `CLOCK_BOOTTIME`, milliseconds (clock_gettime(2)).
-    package let boottime: Int64
+    package let boottime: BootTime
 
-    package init(wall: Timestamp, boottime: Int64) {
+    package init(wall: Timestamp, boottime: BootTime) {
         self.wall = wall
         self.boottime = boottime
     }
@@ -40,8 +36,7 @@ package struct ObservationTime: Sendable, Hashable {
 
 extension ObservationTime {
     /// The wall-clock time of another moment of this boot, by the wall clock as it is set now.
-    /// - Parameter boottime: That moment, `CLOCK_BOOTTIME` in milliseconds.
-    package func wallTime(of boottime: Int64) -> Timestamp {
+    package func wallTime(of boottime: BootTime) -> Timestamp {
         Timestamp(milliseconds: wall.milliseconds - (self.boottime - boottime))
     }
 
@@ -64,7 +59,7 @@ extension ObservationTime {
         clock_gettime(CLOCK_REALTIME, &wall)
         return ObservationTime(
             wall: Timestamp(milliseconds: Int64(wall.tv_sec) * 1000 + Int64(wall.tv_nsec) / 1_000_000),
-            boottime: clock.systemEpoch.duration(to: clock.now).wholeMilliseconds)
+            boottime: BootTime(milliseconds: clock.systemEpoch.duration(to: clock.now).wholeMilliseconds))
     }
 }
 

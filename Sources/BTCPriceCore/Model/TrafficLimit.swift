@@ -6,7 +6,7 @@ package struct TrafficLimit: Sendable {
     private let bytes: Int64
     /// What has come above the sustained rate, in thousandths.
     private var excess = (messages: Int64(0), bytes: Int64(0))
-    private var counted: Int64 = 0
+    private var counted = BootTime.boot
     private static let burst: Int64 = 5000
 
     /// - Parameters:
@@ -21,9 +21,8 @@ package struct TrafficLimit: Sendable {
     package var excessText: String { "more than \(messages) messages or \(bytes / 1024) KiB a second" }
 
     /// Counts what has come.
-    /// - Parameter boottime: `CLOCK_BOOTTIME`, milliseconds.
     /// - Returns: Whether it is within the limit.
-    package mutating func count(messages count: Int = 1, bytes size: Int, at boottime: Int64) -> Bool {
+    package mutating func count(messages count: Int = 1, bytes size: Int, at boottime: BootTime) -> Bool {
         let passed = min(max(0, boottime - counted), Self.burst)
         counted = boottime
         excess.messages = max(0, excess.messages - passed * messages) + Int64(count) * 1000

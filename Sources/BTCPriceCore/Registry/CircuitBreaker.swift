@@ -12,14 +12,13 @@ struct CircuitBreaker: Sendable {
     private var consecutiveFailures = 0
     private var category: PriceLoadingError.Category?
 
-    /// - Parameter boottime: The current time, `CLOCK_BOOTTIME` in milliseconds.
-    func state(at boottime: Int64) -> State {
+    func state(at boottime: BootTime) -> State {
         guard let cooldown else { return .closed }
         return boottime < cooldown.until.boottime ? .open : .halfOpen
     }
 
     /// The combined state of this breaker and another: open if either is open, closed if both are closed, otherwise half open.
-    func state(at boottime: Int64, _ other: CircuitBreaker) -> State {
+    func state(at boottime: BootTime, _ other: CircuitBreaker) -> State {
         let states = (state(at: boottime), other.state(at: boottime))
         if states.0 == .open || states.1 == .open { return .open }
         return states == (.closed, .closed) ? .closed : .halfOpen

@@ -62,16 +62,16 @@ struct RequestLimiter: Sendable {
 
     /// A requester that was refused.
     private struct Waiting {
-        let since: Int64
-        /// When it comes again, if it has said so, milliseconds.
-        var comes: Int64?
-        /// Its turn is kept until then, milliseconds.
-        var until: Int64
+        let since: BootTime
+        /// When it comes again, if it has said so.
+        var comes: BootTime?
+        /// Its turn is kept until then.
+        var until: BootTime
     }
 
     /// When the ticks are expected to send the next request, and the time between two of them, milliseconds.
     struct NextTick {
-        let due: Int64
+        let due: BootTime
         let interval: Int64
     }
 
@@ -92,14 +92,13 @@ struct RequestLimiter: Sendable {
     }
 
     /// Takes over what an earlier limiter of the same venue has counted. The limits stay.
-    /// - Parameter lastRequest: `CLOCK_BOOTTIME` in milliseconds; `nil` if there was none.
-    mutating func adopt(_ previous: RequestLimiter, lastRequest: Int64?) {
+    mutating func adopt(_ previous: RequestLimiter, lastRequest: BootTime?) {
         for index in gates.indices {
             if index < previous.gates.count, previous.gates[index].spacing == gates[index].spacing {
                 gates[index].arrival = previous.gates[index].arrival
             } else if let lastRequest {
                 // As if the whole burst had been used: how much of a changed limit is used is not known.
-                gates[index].arrival = lastRequest * 1000 + gates[index].spacing * gates[index].burst
+                gates[index].arrival = lastRequest.milliseconds * 1000 + gates[index].spacing * gates[index].burst
             }
         }
     }
@@ -109,9 +108,9 @@ struct RequestLimiter: Sendable {
         .microseconds(gates.map(\.spacing).max() ?? 0)
     }
 
-    /// The earliest time at which a requester may send a request, or should ask again, `CLOCK_BOOTTIME` in milliseconds.
+    /// The earliest time at which a requester may send a request, or should ask again.
     /// - Parameter nextTick: The next request of the ticks; `nil` if they do not use the venue at present.
-    func opens(for requester: Requester, at boottime: Int64, nextTick: NextTick? = nil) -> Int64 {
+    func opens(for requester: Requester, at boottime: BootTime, nextTick: NextTick? = nil) -> BootTime {
         let owed = owed(at: boottime)
         if requester == .tick {
             // Another one comes now.
@@ -137,13 +136,13 @@ struct RequestLimiter: Sendable {
     }
 
     /// Whether it is as if no request had been sent.
-    func isUnused(at boottime: Int64) -> Bool { gates.allSatisfy { $0.arrival <= boottime * 1000 } }
+    func isUnused(at boottime: BootTime) -> Bool { gates.allSatisfy { $0.arrival <= boottime.milliseconds * 1000 } }
 
     /// Records that a requester was refused, and will ask again.
     /// - Parameters:
     ///   - comes: When it asks again; `nil` if that is not known.
-    ///   - until: Its turn is kept until then, `CLOCK_BOOTTIME` in milliseconds.
-    mutating func wait(_ requester: Requester, at boottime: Int64, comes: Int64? = nil, until: Int64) {
+    ///   - until: Its turn is kept until then.
+    mutating func wait(_ requester: Requester, at boottime: BootTime, comes: BootTime? = nil, until: BootTime) {
         guard requester != .tick else {
             // If it was refused in favour of one that asks now, that one may still be served.
             hasRefusedTick = owed(at: boottime) == nil
@@ -158,9 +157,9 @@ struct RequestLimiter: Sendable {
         }
     }
 
-    mutating func take(_ requester: Requester, at boottime: Int64) {
+    mutating func take(_ requester: Requester, at boottime: BootTime) {
         for index in gates.indices {
-            gates[index].arrival = max(gates[index].arrival, boottime * 1000) + gates[index].spacing
+            gates[index].arrival = max(gates[index].arrival, boottime.milliseconds * 1000) + gates[index].spacing
         }
         if requester == .tick {
             ticksMeanwhile += 1
@@ -171,20 +170,20 @@ struct RequestLimiter: Sendable {
         }
     }
 
-    private func opens(leaving room: (Gate) -> Int64) -> Int64 {
-        gates.reduce(.min) { max($0, ($1.opens(leaving: room($1)) + 999) / 1000) }
+    private func opens(leaving room: (Gate) -> Int64) -> BootTime {
+        BootTime(milliseconds: gates.reduce(.min) { max($0, ($1.opens(leaving: room($1)) + 999) / 1000) })
     }
 
     /// The requester whose turn comes before that of a tick: the ticks have left it nothing, and it has said when it comes.
-    private func owed(at boottime: Int64) -> Requester? {
+    private func owed(at boottime: BootTime) -> Requester? {
         guard ticksMeanwhile >= Self.ticksBeforeTurn, !waiting.isEmpty else { return nil }
         return longestWaiting(at: boottime) { $0.comes != nil }
     }
 
     /// The requester that was refused first, of those that will ask again.
-    private func longestWaiting(at boottime: Int64, where isCounted: (Waiting) -> Bool = { _ in true }) -> Requester? {
+    private func longestWaiting(at boottime: BootTime, where counts: (Waiting) -> Bool = { _ in true }) -> Requester? {
         guard !waiting.isEmpty else { return nil }
-        return waiting.filter { $0.value.until >= boottime && isCounted($0.value) }
+        return waiting.filter { $0.value.until >= boottime && counts($0.value) }
             .min { $0.value.since < $1.value.since }?.key
     }
 }

@@ -14,14 +14,14 @@ struct RequestTally: Sendable {
         part = max(1, limit.period.wholeMilliseconds / Self.parts)
     }
 
-    mutating func add(at boottime: Int64) {
-        moveOn(to: boottime / part)
+    mutating func add(at boottime: BootTime) {
+        moveOn(to: boottime.milliseconds / part)
         counts[slot(newest)] += 1
     }
 
-    func count(at boottime: Int64) -> Int {
+    func count(at boottime: BootTime) -> Int {
         var copy = self
-        copy.moveOn(to: boottime / part)
+        copy.moveOn(to: boottime.milliseconds / part)
         return copy.counts.reduce(0) { $0 + Int($1) }
     }
 

@@ -9,7 +9,7 @@ package final class SharedRequest: Sendable {
         var waiters: [UInt64: Waiter] = [:]
         var lastID: UInt64 = 0
         /// How the last request ended, and when.
-        var last: (result: Result<[LoadedPrice], PriceLoadingError>, at: Int64)?
+        var last: (result: Result<[LoadedPrice], PriceLoadingError>, at: BootTime)?
     }
 
     private let request: @Sendable () async throws(PriceLoadingError) -> [LoadedPrice]
@@ -28,7 +28,7 @@ package final class SharedRequest: Sendable {
     }
 
     /// Whether ``load(after:)`` would send a request.
-    package func isNeeded(after boottime: Int64) -> Bool {
+    package func isNeeded(after boottime: BootTime) -> Bool {
         let present = now().boottime
         return state.withLock { $0.task == nil && cached($0, after: boottime, at: present) == nil }
     }
@@ -41,8 +41,8 @@ package final class SharedRequest: Sendable {
     }
 
     /// The prices of all its markets. Cancelling the task of the last caller ends the request.
-    /// - Parameter boottime: When the response that the caller already has arrived, `CLOCK_BOOTTIME` in milliseconds. It wants a newer one.
-    package func load(after boottime: Int64) async throws(PriceLoadingError) -> [LoadedPrice] {
+    /// - Parameter boottime: When the response that the caller already has arrived. It wants a newer one.
+    package func load(after boottime: BootTime) async throws(PriceLoadingError) -> [LoadedPrice] {
         let present = now().boottime
         let (known, id) = state.withLock { state in
             state.lastID += 1
@@ -95,7 +95,7 @@ package final class SharedRequest: Sendable {
 
     /// The result of the last request, if it still applies: a response that the venue would repeat, or a failure from just now.
     private func cached(
-        _ state: borrowing State, after boottime: Int64, at now: Int64
+        _ state: borrowing State, after boottime: BootTime, at now: BootTime
     ) -> Result<[LoadedPrice], PriceLoadingError>? {
         guard let last = state.last, last.at > boottime else { return nil }
         switch last.result {

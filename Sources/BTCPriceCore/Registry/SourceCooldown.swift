@@ -24,7 +24,7 @@ package struct SourceCooldown: Sendable, Hashable {
     }
 
     /// Whether the time is not over that the exchange has named for the end of its maintenance. The cooldown may be longer.
-    func isTold(at boottime: Int64) -> Bool {
+    func isTold(at boottime: BootTime) -> Bool {
         guard case .unavailable(_, let told?) = reason else { return false }
         return boottime < since.advanced(by: CooldownRule.accepted(told) + .seconds(1)).boottime
     }

@@ -30,7 +30,7 @@ extension SourceRegistry {
         }
     }
 
-    private func use(of index: Int, at boottime: Int64, isShown: Bool) -> SourceReport.Use {
+    private func use(of index: Int, at boottime: BootTime, isShown: Bool) -> SourceReport.Use {
         switch breaker(index, at: boottime) {
         case .open:
             switch cooldown(index)?.reason.category {

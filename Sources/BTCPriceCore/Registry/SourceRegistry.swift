@@ -5,12 +5,12 @@ package struct SourceRegistry: Sendable {
         let interval: Duration
         fileprivate let venue: Int
         package fileprivate(set) var health = MarketHealth()
-        /// When it was last requested for its own price, `CLOCK_BOOTTIME` in milliseconds.
-        fileprivate var lastRequest = Int64.min
+        /// When it was last requested for its own price.
+        fileprivate var lastRequest = BootTime.min
         /// When the ticks last requested it, or were refused by its limits.
-        fileprivate var lastTick: Int64?
+        fileprivate var lastTick: BootTime?
         /// For a reserve: when a source of its currency that is not a reserve last had a price, or when the wait for one began.
-        fileprivate var heldBackSince: Int64
+        fileprivate var heldBackSince: BootTime
     }
 
     private struct VenueEntry: Sendable {
@@ -39,15 +39,13 @@ package struct SourceRegistry: Sendable {
     /// The sources in the order of the configuration.
     package private(set) var entries: [Entry]
     private var venues: [VenueEntry] = []
-    /// When the sources to request were last planned, `CLOCK_BOOTTIME` in milliseconds.
-    private var lastLook: Int64
+    /// When the sources to request were last planned.
+    private var lastLook: BootTime
     /// The cooldowns of venues that are not configured now, or have another address. They apply again if that changes.
     private var unused: [String: KeptCooldown] = [:]
 
-    /// - Parameters:
-    ///   - sources: The sources with the interval of their currency's ticks, currency by currency, the primary first.
-    ///   - boottime: The start, `CLOCK_BOOTTIME` in milliseconds.
-    init(_ sources: [(SourceDescription, Duration)], at boottime: Int64 = 0) {
+    /// - Parameter sources: With the interval of their currency's ticks, currency by currency, the primary first.
+    init(_ sources: [(SourceDescription, Duration)], at boottime: BootTime = .boot) {
         lastLook = boottime
         var venues: [VenueEntry] = []
         entries = sources.map { source, interval in
@@ -105,7 +103,7 @@ package struct SourceRegistry: Sendable {
 
     func health(_ index: Int) -> VenueHealth { venues[entries[index].venue].health }
 
-    func breaker(_ index: Int, at boottime: Int64) -> CircuitBreaker.State {
+    func breaker(_ index: Int, at boottime: BootTime) -> CircuitBreaker.State {
         entries[index].health.breaker.state(at: boottime, health(index).breaker)
     }
 
@@ -114,15 +112,15 @@ package struct SourceRegistry: Sendable {
         health(index).breaker.cooldown ?? entries[index].health.breaker.cooldown
     }
 
-    package func isCoolingDown(_ index: Int, at boottime: Int64) -> Bool { breaker(index, at: boottime) == .open }
+    package func isCoolingDown(_ index: Int, at boottime: BootTime) -> Bool { breaker(index, at: boottime) == .open }
 
     /// Whether the source of a market has a cooldown; `false` for an unknown market.
-    func isCoolingDown(_ market: Market, at boottime: Int64) -> Bool {
+    func isCoolingDown(_ market: Market, at boottime: BootTime) -> Bool {
         index(of: market).map { isCoolingDown($0, at: boottime) } ?? false
     }
 
     /// Whether the exchange has named a time before which it can't respond, and that is not over.
-    private func isTold(_ index: Int, at boottime: Int64) -> Bool {
+    private func isTold(_ index: Int, at boottime: BootTime) -> Bool {
         entries[index].health.breaker.cooldown?.isTold(at: boottime) ?? false
     }
 
@@ -141,7 +139,7 @@ package struct SourceRegistry: Sendable {
     ///   - markets: The sources in question.
     ///   - atHand: Those whose price costs no request now.
     func plan(
-        _ requester: Requester, among markets: Set<Market>, atHand: Set<Market> = [], at boottime: Int64
+        _ requester: Requester, among markets: Set<Market>, atHand: Set<Market> = [], at boottime: BootTime
     ) -> Plan {
         var plan = Plan()
         let candidates = entries.indices.filter {
@@ -183,7 +181,7 @@ package struct SourceRegistry: Sendable {
 
     /// Adds the sources whose limits allow a request, or that need none.
     private func add(
-        _ indices: [Int], _ requester: Requester, _ atHand: Set<Market>, _ boottime: Int64, to plan: inout Plan
+        _ indices: [Int], _ requester: Requester, _ atHand: Set<Market>, _ boottime: BootTime, to plan: inout Plan
     ) {
         for index in indices {
             let market = entries[index].source.market
@@ -201,12 +199,12 @@ package struct SourceRegistry: Sendable {
     }
 
     /// Whether it is a reserve that is not needed.
-    private func isHeldBack(_ index: Int, at boottime: Int64) -> Bool {
+    private func isHeldBack(_ index: Int, at boottime: BootTime) -> Bool {
         entries[index].source.reserve.map { boottime - entries[index].heldBackSince < $0.wholeMilliseconds } ?? false
     }
 
     /// Records that the sources to request are planned. After a sleep or a pause without plans, the reserves are held back again.
-    mutating func looked(at boottime: Int64) {
+    mutating func looked(at boottime: BootTime) {
         for index in entries.indices
         where boottime - lastLook > max(.seconds(60), entries[index].interval * 3).wholeMilliseconds {
             entries[index].heldBackSince = boottime
@@ -214,26 +212,26 @@ package struct SourceRegistry: Sendable {
         lastLook = boottime
     }
 
-    /// When the limits of a source allow a request, `CLOCK_BOOTTIME` in milliseconds; now or later.
-    private func opens(_ index: Int, for requester: Requester, at boottime: Int64) -> Int64 {
+    /// When the limits of a source allow a request: now or later.
+    private func opens(_ index: Int, for requester: Requester, at boottime: BootTime) -> BootTime {
         let nextTick = requester == .tick ? nil : nextTick(of: entries[index].venue, at: boottime)
         return health(index).opens(for: requester, at: boottime, nextTick: nextTick)
     }
 
     /// Whether the limits of a source allow a request now, for a tick after a short wait.
-    func isWithinLimits(_ index: Int, _ requester: Requester, at boottime: Int64) -> Bool {
+    func isWithinLimits(_ index: Int, _ requester: Requester, at boottime: BootTime) -> Bool {
         opens(index, for: requester, at: boottime) <= boottime + (requester == .tick ? RequestLimiter.tickJitter : 0)
     }
 
     /// How long a tick waits for the limits of a source: its limit may allow just one request for each tick.
-    func wait(for market: Market, at boottime: Int64) -> Duration {
+    func wait(for market: Market, at boottime: BootTime) -> Duration {
         guard let index = index(of: market) else { return .zero }
         let wait = opens(index, for: .tick, at: boottime) - boottime
         return wait <= RequestLimiter.tickJitter ? .milliseconds(wait) : .zero
     }
 
     /// The next request of the ticks to a venue; `nil` if they do not use it at present.
-    private func nextTick(of venue: Int, at boottime: Int64) -> RequestLimiter.NextTick? {
+    private func nextTick(of venue: Int, at boottime: BootTime) -> RequestLimiter.NextTick? {
         var next: RequestLimiter.NextTick?
         for entry in entries where entry.venue == venue {
             let interval = entry.interval.wholeMilliseconds
@@ -247,7 +245,7 @@ package struct SourceRegistry: Sendable {
     }
 
     /// Records that only their limits kept a requester from these sources. If it asks again within five seconds, it is served in its turn.
-    mutating func wait(for markets: [Market], _ requester: Requester, at boottime: Int64) {
+    mutating func wait(for markets: [Market], _ requester: Requester, at boottime: BootTime) {
         for index in markets.compactMap(index) {
             if requester == .tick { entries[index].lastTick = boottime }
             venues[entries[index].venue].health.wait(requester, at: boottime, until: boottime + 5000)
@@ -255,7 +253,7 @@ package struct SourceRegistry: Sendable {
     }
 
     /// Counts a request for a price; `false` if the limits no longer allow it, or if the exchange limits or refuses requests at present.
-    mutating func take(_ market: Market, _ requester: Requester, at boottime: Int64) -> Bool {
+    mutating func take(_ market: Market, _ requester: Requester, at boottime: BootTime) -> Bool {
         guard let index = index(of: market) else { return false }
         let health = health(index)
         guard opens(index, for: requester, at: boottime) <= boottime, !isTold(index, at: boottime),
@@ -272,7 +270,7 @@ package struct SourceRegistry: Sendable {
     /// - Returns: Zero if it is granted; otherwise the time after which to ask again, milliseconds. `nil` if that is too long, if there is a
     ///   cooldown, or no such source.
     mutating func grant(
-        _ market: Market, _ requester: Requester, within longest: Int64, at boottime: Int64
+        _ market: Market, _ requester: Requester, within longest: Int64, at boottime: BootTime
     ) -> Int64? {
         guard let index = index(of: market), !isCoolingDown(index, at: boottime)
         else { return nil }
@@ -327,7 +325,7 @@ package struct SourceRegistry: Sendable {
     /// Ends all cooldowns except rate limits.
     /// - Parameter name: Only of this source; `nil` for all.
     /// - Returns: The sources whose cooldown was ended, and the rate-limited ones that keep theirs.
-    mutating func retry(_ name: String?, at boottime: Int64) -> (retried: [String], kept: [Skipped]) {
+    mutating func retry(_ name: String?, at boottime: BootTime) -> (retried: [String], kept: [Skipped]) {
         var (retried, kept): ([String], [Skipped]) = ([], [])
         for index in entries.indices where name == nil || entries[index].source.name == name {
             guard isCoolingDown(index, at: boottime), let cooldown = cooldown(index) else { continue }
@@ -371,7 +369,7 @@ package struct SourceRegistry: Sendable {
     package func isSlow(_ index: Int) -> Bool { pace(index) > entries[index].interval }
 
     /// The sources for the observer: those whose cooldown has ended, otherwise the others; first the one with the oldest request.
-    private func observerChoice(of indices: [Int], at boottime: Int64) -> [Int] {
+    private func observerChoice(of indices: [Int], at boottime: BootTime) -> [Int] {
         let candidates = indices.filter { index in
             let state = breaker(index, at: boottime)
             // With long intervals, the ticks request their sources rarely. The observer still leaves these sources to the ticks.

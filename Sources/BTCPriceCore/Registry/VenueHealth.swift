@@ -5,8 +5,7 @@ package struct VenueHealth: Sendable {
     private(set) var tallies: [RequestTally]
     /// Open while the venue limits or refuses the daemon's requests.
     var breaker = CircuitBreaker()
-    /// When it was last requested, `CLOCK_BOOTTIME` in milliseconds.
-    private(set) var lastRequest: Int64?
+    private(set) var lastRequest: BootTime?
     /// The number of requests since the start.
     package private(set) var requests: Int64 = 0
 
@@ -17,10 +16,10 @@ package struct VenueHealth: Sendable {
     }
 
     /// Whether a ban, a rate limit or a refusal is in force.
-    func isBound(at boottime: Int64) -> Bool { breaker.state(at: boottime) == .open }
+    func isBound(at boottime: BootTime) -> Bool { breaker.state(at: boottime) == .open }
 
     /// Whether it refuses requests, and may be requested now if no other source is available: its last request was long ago.
-    func mayProbeRefusal(at boottime: Int64) -> Bool {
+    func mayProbeRefusal(at boottime: BootTime) -> Bool {
         guard let cooldown = breaker.cooldown, isBound(at: boottime), cooldown.reason.category == .refused else {
             return false
         }
@@ -30,17 +29,17 @@ package struct VenueHealth: Sendable {
 
     package var pace: Duration { limiter.pace }
 
-    /// When its limits allow a request, `CLOCK_BOOTTIME` in milliseconds; now or later.
-    func opens(for requester: Requester, at boottime: Int64, nextTick: RequestLimiter.NextTick?) -> Int64 {
+    /// When its limits allow a request: now or later.
+    func opens(for requester: Requester, at boottime: BootTime, nextTick: RequestLimiter.NextTick?) -> BootTime {
         limiter.opens(for: requester, at: boottime, nextTick: nextTick)
     }
 
     /// Records that a requester was refused, and will ask again at `comes`, or at some time before `until`.
-    mutating func wait(_ requester: Requester, at boottime: Int64, comes: Int64? = nil, until: Int64) {
+    mutating func wait(_ requester: Requester, at boottime: BootTime, comes: BootTime? = nil, until: BootTime) {
         limiter.wait(requester, at: boottime, comes: comes, until: until)
     }
 
-    mutating func requested(by requester: Requester, at boottime: Int64) {
+    mutating func requested(by requester: Requester, at boottime: BootTime) {
         limiter.take(requester, at: boottime)
         for index in tallies.indices { tallies[index].add(at: boottime) }
         requests += 1

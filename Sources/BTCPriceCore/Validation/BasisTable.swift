@@ -1,9 +1,9 @@
 /// How far each market usually is from the others: a pure value.
 struct BasisTable: Sendable {
-    /// How far a market usually is above the middle of all, and when it was compared last, `CLOCK_BOOTTIME` in milliseconds.
+    /// How far a market usually is above the middle of all, and when it was compared last.
     struct Basis: Sendable, Hashable {
         var log: Double
-        var at: Int64
+        var at: BootTime
     }
 
     var known: [Market: Basis] = [:]
@@ -15,7 +15,7 @@ struct BasisTable: Sendable {
     ///   - apart: How far the market is from where it was expected.
     ///   - other: The market that it was compared with.
     /// - Returns: How far the middle of all has moved. All bases are relative to it.
-    mutating func learn(_ market: Market, _ apart: Double, beside other: Market, at boottime: Int64) -> Double {
+    mutating func learn(_ market: Market, _ apart: Double, beside other: Market, at boottime: BootTime) -> Double {
         let before = known[market]
         let elapsed = before.map { Double(max(0, boottime - $0.at)) } ?? .infinity
         let share = min(Vote.Bounds.share, elapsed / Double(Vote.Bounds.habit))

@@ -5,7 +5,7 @@ package struct Decision: Sendable {
         /// A price is the reference price from now on. `agreed` is the place of the other exchanges that agree with it.
         case accepted(MarketObservation, Confirmation, agreed: Double?)
         /// A market's price was outvoted.
-        case outvoted(Market, at: Int64)
+        case outvoted(Market, at: BootTime)
         /// A jump waits for confirmation; `nil` if one may not wait.
         case pending(PendingJump?)
         /// Prices of one moment imply the value of USDT.

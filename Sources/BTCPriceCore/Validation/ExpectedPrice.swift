@@ -5,8 +5,8 @@ struct OtherCurrency: Sendable, Hashable {
     let currency: Currency
     /// The natural logarithm of the price that is shown in that currency.
     let log: Double
-    /// When it arrived, `CLOCK_BOOTTIME` in milliseconds.
-    let at: Int64
+    /// When it arrived.
+    let at: BootTime
     /// The exchange whose price it is; `nil` for a median.
     var exchange: String?
     var isUnconfirmed = false
@@ -53,7 +53,7 @@ struct ExpectedPrice: Sendable, Hashable {
     }
 
     /// Where the market usually is above what is expected, after one more price.
-    func offset(of price: MarketObservation, after last: (log: Double, at: Int64)?) -> (log: Double, at: Int64)? {
+    func offset(of price: MarketObservation, after last: (log: Double, at: BootTime)?) -> (log: Double, at: BootTime)? {
         guard hasVoice(on: price) else { return last }
         let now = price.log - log
         let share = last.map { min(1, Double(max(0, price.at - $0.at)) / Double(Bounds.day)) } ?? 1

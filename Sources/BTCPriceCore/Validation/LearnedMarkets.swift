@@ -27,7 +27,7 @@ package struct LearnedMarkets: Sendable, Hashable {
 
 extension ObservationBook {
     /// What to store with a quote that was observed at `boottime`.
-    func learned(at boottime: Int64) -> LearnedMarkets {
+    func learned(at boottime: BootTime) -> LearnedMarkets {
         LearnedMarkets(
             bases: bases.known.filter { !$0.key.isMedian }
                 .map { market, basis in
@@ -38,8 +38,8 @@ extension ObservationBook {
     }
 
     /// Continues from what an earlier run learned.
-    /// - Parameter boottime: When the quote that it was stored with was observed, `CLOCK_BOOTTIME` in milliseconds.
-    mutating func restore(_ learned: LearnedMarkets, at boottime: Int64, now: Int64) {
+    /// - Parameter boottime: When the quote that it was stored with was observed.
+    mutating func restore(_ learned: LearnedMarkets, at boottime: BootTime, now: BootTime) {
         for basis in learned.bases where now - boottime + basis.age <= LearnedMarkets.lasts {
             let log = Double(basis.millionths) / 1_000_000
             guard abs(log) <= Vote.Bounds.basis else { continue }

@@ -22,8 +22,8 @@ package struct MarketObservation: Sendable, Hashable {
     let halfSpread: Double
     /// The natural logarithm of ``value``, for comparisons.
     let log: Double
-    /// When the first of a series of equal responses was made, `CLOCK_BOOTTIME` in milliseconds.
-    var since: Int64
+    /// When the first of a series of equal responses was made.
+    var since: BootTime
 
     package init(
         _ market: Market, _ value: Price, arrival: ObservationTime, position: FeedPosition? = nil, age: Int64? = nil,
@@ -46,8 +46,7 @@ package struct MarketObservation: Sendable, Hashable {
         since = arrival.boottime - (age ?? 0)
     }
 
-    /// `CLOCK_BOOTTIME` of the arrival, milliseconds.
-    var at: Int64 { arrival.boottime }
+    var at: BootTime { arrival.boottime }
 
     /// The pair that it was read from. A peer may have read it from a pair other than its market's.
     var pair: String { origin?.pair ?? market.pair }

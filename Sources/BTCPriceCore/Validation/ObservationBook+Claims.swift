@@ -7,7 +7,7 @@ extension ObservationBook {
     ///   - opposes: See ``Claim/opposes``.
     func claims(
         of price: MarketObservation, isPreferred: Bool = false, width: Double = Vote.Bounds.width,
-        opposes: Bool = true, at now: Int64
+        opposes: Bool = true, at now: BootTime
     ) -> [Claim] {
         var halfWidth = max(width, price.halfSpread)
         if isStill(price, at: now) {
@@ -22,16 +22,16 @@ extension ObservationBook {
         }
     }
 
-    private func slack(of price: MarketObservation, at now: Int64) -> Double {
+    private func slack(of price: MarketObservation, at now: BootTime) -> Double {
         guard let basis = bases[price.market], now - basis.at <= memory else { return Vote.Bounds.slack }
         return min(Vote.Bounds.slack, Vote.Bounds.drift * (Double(max(0, now - price.since)) / 1000).squareRoot())
     }
 
     /// Whether a market has given the same response for so long that it may have stopped.
-    func isStill(_ price: MarketObservation, at now: Int64) -> Bool { now - price.since > Vote.Bounds.memory }
+    func isStill(_ price: MarketObservation, at now: BootTime) -> Bool { now - price.since > Vote.Bounds.memory }
 
     /// Whether a price is one of this moment, by its own time or that of the first equal response.
-    private func isOfMoment(_ price: MarketObservation, at now: Int64) -> Bool {
+    private func isOfMoment(_ price: MarketObservation, at now: BootTime) -> Bool {
         now - price.since <= Vote.Bounds.moment + 2 * price.pace.wholeMilliseconds
     }
 

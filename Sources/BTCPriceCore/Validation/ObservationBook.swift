@@ -31,18 +31,18 @@ package struct ObservationBook: Sendable {
     /// Whether the last market that was compared with the shown price was too far from it for a calm market.
     var isRestless = false
     var pending: PendingJump?
-    /// Since when a price has been shown that no other exchange has confirmed, `CLOCK_BOOTTIME` in milliseconds.
-    var unconfirmedSince: Int64?
-    /// The market that was outvoted last, and when, `CLOCK_BOOTTIME` in milliseconds.
-    var contradicted: (market: Market, at: Int64)?
+    /// Since when a price has been shown that no other exchange has confirmed.
+    var unconfirmedSince: BootTime?
+    /// The market that was outvoted last, and when.
+    var contradicted: (market: Market, at: BootTime)?
     /// The price relative to that in another currency when it was last shown: an exchange rate.
     var rate: OtherCurrency?
     /// How far the price usually is above what another currency's and a reference rate imply, and when that was learned.
-    var offset: (log: Double, at: Int64)?
+    var offset: (log: Double, at: BootTime)?
     /// The mean square of the moves of the reference price, as natural logarithms, per second.
     var variance = 0.0
     /// Where the reference price was when ``variance`` last included a move.
-    var lastMove: (market: Market, log: Double, at: Int64)?
+    var lastMove: (market: Market, log: Double, at: BootTime)?
     /// After this time without a price the next one is validated like the first one, milliseconds.
     var gap = Vote.Bounds.memory
     /// How long the price of another exchange supports the shown one, milliseconds: at least until the observer has requested the next.
@@ -124,8 +124,8 @@ package struct ObservationBook: Sendable {
     /// Continues from the last price of an earlier run. What that run learned must be restored first.
     /// - Parameters:
     ///   - quote: The price as it was read; `nil` if it is no market's.
-    ///   - boottime: When it was observed; below zero during an earlier boot.
-    mutating func restore(_ quote: PriceQuote?, positions: [Market: FeedPosition], at boottime: Int64) {
+    ///   - boottime: When it was observed.
+    mutating func restore(_ quote: PriceQuote?, positions: [Market: FeedPosition], at boottime: BootTime) {
         self.positions = positions
         guard let quote else { return }
         let market = Market(quote.supplier, quote.via == nil ? quote.market : currency.pair)

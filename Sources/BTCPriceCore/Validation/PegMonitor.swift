@@ -9,9 +9,9 @@ struct PegMonitor: Sendable {
     private struct Measurement: Sendable {
         var log: Double
         var previous: Double?
-        var at: Int64
+        var at: BootTime
 
-        init(_ log: Double, after last: Measurement?, at boottime: Int64) {
+        init(_ log: Double, after last: Measurement?, at boottime: BootTime) {
             let age = last.map { boottime - $0.at } ?? .max
             if let last, age < Bounds.sameMoment {
                 // It is the same measurement.
@@ -29,7 +29,7 @@ struct PegMonitor: Sendable {
     /// What the bitcoin markets imply, by the dollar venue.
     private var implied: [String: Measurement] = [:]
     /// What a USDT/USD market stated last.
-    private var stated: (venue: String, measurement: Measurement, at: Int64)?
+    private var stated: (venue: String, measurement: Measurement, at: BootTime)?
     private var isOffPeg = false
     /// What a USDT/USD market stated, and the bitcoin markets did not contradict.
     private var confirmedLog = 0.0
@@ -39,18 +39,18 @@ struct PegMonitor: Sendable {
     private(set) var rate: PegRate?
 
     /// The rate, if it is recent enough to convert a price. While USDT is off its peg, its value moves.
-    func conversionRate(at boottime: Int64) -> PegRate? {
+    func conversionRate(at boottime: BootTime) -> PegRate? {
         guard let rate = usableRate(at: boottime) else { return nil }
         return !rate.isOffPeg || boottime - rate.measuredBoottime <= Bounds.lately ? rate : nil
     }
 
     /// The rate, if it is recent enough to decide whether USDT is off its peg.
-    func usableRate(at boottime: Int64) -> PegRate? {
+    func usableRate(at boottime: BootTime) -> PegRate? {
         rate.flatMap { boottime - $0.measuredBoottime <= Bounds.oldestRate ? $0 : nil }
     }
 
     /// The possible values of a USDT now, as natural logarithms. `stater` is the exchange on whose statement alone a value depends.
-    func logs(at boottime: Int64) -> [(log: Double, stater: String?)] {
+    func logs(at boottime: BootTime) -> [(log: Double, stater: String?)] {
         let confirmed = (log: confirmedLog, stater: isOffPeg ? onlyStater : nil)
         guard let stated else { return [confirmed] }
         if boottime - stated.at <= Bounds.lately {
@@ -62,13 +62,11 @@ struct PegMonitor: Sendable {
     }
 
     /// Whether a USDT/USD market has stated the rate since `boottime`.
-    func isStated(after boottime: Int64) -> Bool { stated.map { $0.at > boottime } ?? false }
+    func isStated(after boottime: BootTime) -> Bool { stated.map { $0.at > boottime } ?? false }
 
     /// Records the value of a USDT that a USDT/USD market has stated.
-    /// - Parameters:
-    ///   - value: Dollars for one USDT.
-    ///   - boottime: The time, `CLOCK_BOOTTIME` in milliseconds.
-    mutating func state(_ value: Price, by venue: String, at boottime: Int64) {
+    /// - Parameter value: Dollars for one USDT.
+    mutating func state(_ value: Price, by venue: String, at boottime: BootTime) {
         let last = stated.flatMap { $0.venue == venue ? $0.measurement : nil }
         stated = (venue, Measurement(value.logarithm, after: last, at: boottime), boottime)
         update(at: boottime)
@@ -78,13 +76,12 @@ struct PegMonitor: Sendable {
     /// - Parameters:
     ///   - log: The natural logarithm of the USD price divided by the USDT price.
     ///   - venue: The venue of the USD price.
-    ///   - boottime: The time, `CLOCK_BOOTTIME` in milliseconds.
-    mutating func imply(_ log: Double, by venue: String, at boottime: Int64) {
+    mutating func imply(_ log: Double, by venue: String, at boottime: BootTime) {
         implied[venue] = Measurement(log, after: implied[venue], at: boottime)
         update(at: boottime)
     }
 
-    private mutating func update(at boottime: Int64) {
+    private mutating func update(at boottime: BootTime) {
         let recent = implied.filter { boottime - $0.value.at <= Bounds.lately }
         let implied = Self.middle(of: recent.values.map(\.careful))
         if let stated, boottime - stated.at <= Bounds.statementLasts {
@@ -118,7 +115,7 @@ struct PegMonitor: Sendable {
         logs.isEmpty ? nil : logs.sorted { abs($0) < abs($1) }[(logs.count - 1) / 2]
     }
 
-    private mutating func set(_ log: Double, sources: [String], at boottime: Int64) {
+    private mutating func set(_ log: Double, sources: [String], at boottime: BootTime) {
         rate = PegRate(
             value: Price(Int64((exp(log) * 1_000_000).rounded()), scale: 6), sources: sources,
             measuredBoottime: boottime, isOffPeg: isOffPeg)

@@ -1,7 +1,6 @@
 /// One attempt to choose a price, for a tick or for clients that want a newer one. A pure value.
 package struct Round: Sendable {
-    /// When it began, `CLOCK_BOOTTIME` in milliseconds.
-    let began: Int64
+    let began: BootTime
     /// Whether a tick waits for it.
     var isTick: Bool
     /// The markets of the configured sources, in their order.
@@ -24,7 +23,7 @@ package struct Round: Sendable {
     private var unmet: Set<Need.Purpose> = []
 
     init(
-        began: Int64, isTick: Bool, markets: [Market], statingPeg: Set<Market> = [], freshFor: Int64 = 2000
+        began: BootTime, isTick: Bool, markets: [Market], statingPeg: Set<Market> = [], freshFor: Int64 = 2000
     ) {
         self.began = began
         self.isTick = isTick

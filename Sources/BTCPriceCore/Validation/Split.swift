@@ -10,14 +10,14 @@ struct Split: Sendable {
     var isOld = false
 
     /// The part that counts at a time; `nil` if a side has no price that is new enough.
-    func current(at boottime: Int64) -> Split? {
+    func current(at boottime: BootTime) -> Split? {
         let isNew = { (price: MarketObservation) in boottime - price.at <= Vote.Bounds.memory }
         let current = Split(shown: shown.filter(isNew), others: others.filter(isNew), rate: rate, isOld: isOld)
         return current.shown.isEmpty || current.others.isEmpty && rate == nil ? nil : current
     }
 
     /// The same for a vote, in which prices that are too old do not count.
-    func standing(at boottime: Int64) -> Split? { isOld ? nil : current(at: boottime) }
+    func standing(at boottime: BootTime) -> Split? { isOld ? nil : current(at: boottime) }
 
     /// `bitstamp and coinbase ($68,850.00) contradict binance ($70,915.00)`; each has its own price if they differ from each other.
     func text(_ currency: Currency) -> String {

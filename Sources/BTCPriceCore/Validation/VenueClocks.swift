@@ -1,23 +1,23 @@
 /// Compares the venues' clocks with this machine's and measures how often each market trades, to detect old prices: a pure value.
 ///
-/// If a venue's time differs from ours, the venue is wrong, unless most venues agree with it. Offsets are relative to CLOCK_BOOTTIME,
-/// so they stay correct if the wall clock is set.
+/// If a venue's time differs from ours, the venue is wrong, unless most venues agree with it. Offsets are relative to the boot
+/// clock, so they stay correct if the wall clock is set.
 struct VenueClocks: Sendable {
-    /// The clock of a venue, as the `Date` headers of its responses show it. All times are in milliseconds.
+    /// The clock of a venue, as the `Date` headers of its responses show it. Its times are milliseconds since 1970.
     private struct Clock: Sendable {
-        /// Its wall clock minus this machine's CLOCK_BOOTTIME, and the CLOCK_BOOTTIME of that observation.
+        /// Its wall clock minus this machine's boot clock, in milliseconds, and the time of that observation.
         var offset: Int64
-        var at: Int64
-        /// The CLOCK_BOOTTIME of the first response with the newest time.
-        var since: Int64
+        var at: BootTime
+        /// When the first response with the newest time came.
+        var since: BootTime
         /// An earlier observation, to compare the newest one with.
-        var earlier: (time: Int64, at: Int64)
-        /// Whether it has advanced as CLOCK_BOOTTIME has.
+        var earlier: (time: Int64, at: BootTime)
+        /// Whether it has advanced as the boot clock has.
         var isAdvancing = false
         /// Whether it has not advanced for longer than the venue's servers cache a response.
         var stands = false
 
-        var time: Int64 { offset + at }
+        var time: Int64 { offset + at.milliseconds }
     }
 
     private var clocks: [String: Clock] = [:]
@@ -41,10 +41,10 @@ struct VenueClocks: Sendable {
     /// - Parameter cacheTime: How long its servers cache a response.
     mutating func record(_ time: Timestamp, of venue: String, cacheTime: Duration = .zero, at now: ObservationTime) {
         let (time, now) = (time.milliseconds, now.boottime)
-        var clock = clocks[venue] ?? Clock(offset: time - now, at: now, since: now, earlier: (time, now))
+        var clock = clocks[venue] ?? Clock(offset: time - now.milliseconds, at: now, since: now, earlier: (time, now))
         let slack = cacheTime.wholeMilliseconds + Self.slack
         if time != clock.time { clock.since = now }
-        clock.offset = time - now
+        clock.offset = time - now.milliseconds
         clock.at = now
         clock.stands = now - clock.since > slack
         let (theirs, ours) = (time - clock.earlier.time, now - clock.earlier.at)
@@ -75,7 +75,7 @@ struct VenueClocks: Sendable {
     func wallTime(at now: ObservationTime) -> Timestamp {
         let recent = clocks.values.filter { now.boottime - $0.at <= Self.lasts && !$0.stands }
         guard recent.count > 1 || recent.first?.isAdvancing == true else { return now.wall }
-        let errors = recent.map { $0.offset + now.boottime - now.wall.milliseconds }
+        let errors = recent.map { $0.offset + now.boottime.milliseconds - now.wall.milliseconds }
         let sorted = errors.sorted { abs($0) < abs($1) }
         return Timestamp(milliseconds: now.wall.milliseconds + sorted[(sorted.count - 1) / 2])
     }

@@ -20,8 +20,8 @@ struct LineThrottle: Sendable {
     }
 
     private struct Line {
-        var lastSaid: Int64
-        var lastSeen: Int64
+        var lastSaid: BootTime
+        var lastSeen: BootTime
         var floor: Int64
         var leftOut: [String: Int] = [:]
     }
@@ -38,9 +38,8 @@ struct LineThrottle: Sendable {
     ///   - kind: The kind of line.
     ///   - detail: Distinguishes it from others of its kind.
     ///   - daily: Whether the condition is known to last: then the next one is admitted after a day.
-    ///   - boottime: Now, `CLOCK_BOOTTIME` in milliseconds.
     /// - Returns: The lines of its kind left out since the last one; `nil` if this one is left out too.
-    mutating func admit(_ kind: String, detail: String = "", daily: Bool = false, at boottime: Int64) -> Summary? {
+    mutating func admit(_ kind: String, detail: String = "", daily: Bool = false, at boottime: BootTime) -> Summary? {
         let first = daily ? Self.longestFloor : Self.firstFloor
         guard var line = lines[kind] else {
             lines[kind] = Line(lastSaid: boottime, lastSeen: boottime, floor: first)

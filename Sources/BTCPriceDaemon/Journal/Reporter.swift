@@ -12,7 +12,7 @@ package final class Reporter: Sendable {
     /// The last kind of line about a condition.
     private struct Standing {
         let kind: String
-        let since: Int64
+        let since: BootTime
         let message: JournalMessage
         let line: String
         let metadata: Logger.Metadata

@@ -8,7 +8,7 @@ final class StatusLine: StateSubscriber {
         var freshness: Freshness?
         var source: String?
         var ticking: Ticking?
-        var saidAt: Int64 = 0
+        var saidAt = BootTime.boot
     }
 
     private static let period: Int64 = 10_000

@@ -5,19 +5,19 @@ import Synchronization
 import Systemd
 import BTCPriceNetworking
 
-/// The time of the ticker's last sign of life, `CLOCK_BOOTTIME` in milliseconds.
+/// The time of the ticker's last sign of life.
 final class Heartbeat: Sendable {
     private let last: Atomic<Int64>
 
-    init(_ boottime: Int64) {
-        last = Atomic(boottime)
+    init(_ boottime: BootTime) {
+        last = Atomic(boottime.milliseconds)
     }
 
-    func beat(at boottime: Int64) {
-        last.store(boottime, ordering: .relaxed)
+    func beat(at boottime: BootTime) {
+        last.store(boottime.milliseconds, ordering: .relaxed)
     }
 
-    var lastBeat: Int64 { last.load(ordering: .relaxed) }
+    var lastBeat: BootTime { BootTime(milliseconds: last.load(ordering: .relaxed)) }
 }
 
 /// The state that decides whether the watchdog is notified: a pure value.

@@ -126,7 +126,7 @@ struct ConfiguredSources {
     }
 
     /// Logs the sources that can't be requested at every tick, and those with a cooldown from before the start.
-    static func describe(_ registry: SourceRegistry, of currency: Currency, at boottime: Int64, logger: Logger) {
+    static func describe(_ registry: SourceRegistry, of currency: Currency, at boottime: BootTime, logger: Logger) {
         // If no source can be requested at every tick, some ticks have no source to request.
         let first = registry.entries.indices.filter { registry.entries[$0].source.market.currency == currency }
         let slow = first.filter(registry.isSlow)

@@ -12,8 +12,8 @@ final class DescribedPriceLoader: PriceLoader {
     private let discard: @Sendable () -> Void
     /// The request, if it is for several markets.
     private let shared: SharedRequest?
-    /// When the response came that was returned last, `CLOCK_BOOTTIME` in milliseconds.
-    private let returned = Atomic(Int64.min)
+    /// When the response came that was returned last, in milliseconds.
+    private let returned = Atomic(BootTime.min.milliseconds)
 
     private init(
         _ venue: Venue, _ market: Market, companions: [Market], shared: SharedRequest?,
@@ -64,7 +64,9 @@ final class DescribedPriceLoader: PriceLoader {
         }
     }
 
-    var needsRequest: Bool { shared?.isNeeded(after: returned.load(ordering: .relaxed)) ?? true }
+    private var lastReturned: BootTime { BootTime(milliseconds: returned.load(ordering: .relaxed)) }
+
+    var needsRequest: Bool { shared?.isNeeded(after: lastReturned) ?? true }
 
     func begin() { shared?.begin() }
 
@@ -72,11 +74,11 @@ final class DescribedPriceLoader: PriceLoader {
 
     func load() async throws(PriceLoadingError) -> [LoadedPrice] {
         guard let shared else { return try await request() }
-        let prices = try await shared.load(after: returned.load(ordering: .relaxed))
+        let prices = try await shared.load(after: lastReturned)
         guard let price = prices.first(where: { $0.market == market }) else {
             throw .invalidData("no price of \(market.pair)")
         }
-        if let observed = price.observed { returned.store(observed.boottime, ordering: .relaxed) }
+        if let observed = price.observed { returned.store(observed.boottime.milliseconds, ordering: .relaxed) }
         return prices
     }
 }

@@ -21,7 +21,7 @@ final class StreamFeed: WebSocketDelegate, @unchecked Sendable {
     private let address: String
     private let subscribers = Mutex<[Market: Told]>([:])
     private var connection: WebSocketConnection?
-    private var timer: (at: Int64, scheduled: Scheduled<Void>)?
+    private var timer: (at: BootTime, scheduled: Scheduled<Void>)?
     private var interval = Duration.milliseconds(100)
 
     /// The number of prices of a market that are read of those that arrived together.
@@ -75,7 +75,7 @@ final class StreamFeed: WebSocketDelegate, @unchecked Sendable {
 
     // MARK: - Actions
 
-    private func perform(_ change: (inout StreamMachine, Int64) -> [StreamMachine.Action]) {
+    private func perform(_ change: (inout StreamMachine, BootTime) -> [StreamMachine.Action]) {
         var prices: [Market: LoadedPrice] = [:]
         for action in change(&machine, now().boottime) {
             switch action {

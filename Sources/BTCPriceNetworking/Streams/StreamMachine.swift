@@ -26,16 +26,15 @@ struct StreamMachine: Sendable {
 
     private enum Link: Sendable {
         case closed
-        case opening(since: Int64)
+        case opening(since: BootTime)
         case open(Connection)
     }
 
     private struct Connection: Sendable {
-        /// When the last message came.
-        var lastMessage: Int64
-        var lastHeartbeat: Int64
+        var lastMessage: BootTime
+        var lastHeartbeat: BootTime
         /// When the first price came.
-        var dataSince: Int64?
+        var dataSince: BootTime?
         var refused: Set<Market> = []
         var traffic = Bounds.traffic
     }
@@ -49,7 +48,7 @@ struct StreamMachine: Sendable {
     private var trades: [Market: StreamTrade] = [:]
     private(set) var backoff: StreamBackoff
     private var isWanted = false
-    private var retryAt: Int64?
+    private var retryAt: BootTime?
     private var place = 0
 
     /// - Parameters:
@@ -66,18 +65,18 @@ struct StreamMachine: Sendable {
 
     // MARK: - Events and deadlines
 
-    mutating func start(at now: Int64) -> [Action] {
+    mutating func start(at now: BootTime) -> [Action] {
         guard !isWanted else { return [] }
         isWanted = true
         return attempt(at: now)
     }
 
-    mutating func stop(at now: Int64) -> [Action] {
+    mutating func stop(at now: BootTime) -> [Action] {
         (isWanted, retryAt) = (false, nil)
         return close(at: now)
     }
 
-    private mutating func attempt(at now: Int64) -> [Action] {
+    private mutating func attempt(at now: BootTime) -> [Action] {
         let allowed = max(backoff.mayAttempt(at: now), backoff.restUntil)
         guard allowed <= now else {
             retryAt = allowed
@@ -89,14 +88,14 @@ struct StreamMachine: Sendable {
         return [.open(urls[min(place, urls.count - 1)] + source.target(markets.map(source.name)))]
     }
 
-    mutating func opened(at now: Int64) -> [Action] {
+    mutating func opened(at now: BootTime) -> [Action] {
         guard case .opening = link else { return [] }
         link = .open(Connection(lastMessage: now, lastHeartbeat: now))
         return source.subscriptions(markets.map(source.name)).map { .send($0) }
     }
 
     /// Counts frames, whatever they are. A connection that brings too many for too long is ended, and the stream goes into cooldown.
-    mutating func counted(_ frames: Int, bytes: Int, at now: Int64) -> [Action] {
+    mutating func counted(_ frames: Int, bytes: Int, at now: BootTime) -> [Action] {
         guard case .open(var connection) = link else { return [] }
         let isAllowed = connection.traffic.count(messages: frames, bytes: bytes, at: now)
         link = .open(connection)
@@ -105,7 +104,7 @@ struct StreamMachine: Sendable {
     }
 
     /// A readable message has come.
-    mutating func received(_ message: StreamMessage, at now: Int64) -> [Action] {
+    mutating func received(_ message: StreamMessage, at now: BootTime) -> [Action] {
         guard case .open(var connection) = link else { return [] }
         connection.lastMessage = now
         defer { if case .open = link { link = .open(connection) } }
@@ -133,7 +132,7 @@ struct StreamMachine: Sendable {
     ///   - kind: The meaning of the end.
     ///   - reason: A description in one line.
     ///   - jitter: A random number from 0 to 1.
-    mutating func ended(_ kind: StreamBackoff.Kind, _ reason: String, at now: Int64, jitter: Double) -> [Action] {
+    mutating func ended(_ kind: StreamBackoff.Kind, _ reason: String, at now: BootTime, jitter: Double) -> [Action] {
         let actions = close(at: now)
         guard isWanted, !actions.isEmpty else { return actions }
         let next = max(now + backoff.wait(after: kind, jitter: jitter), backoff.mayAttempt(at: now))
@@ -143,7 +142,7 @@ struct StreamMachine: Sendable {
             + [.report(.ended(reason, isRefused: kind == .refused, retryIn: .milliseconds(next - now)))]
     }
 
-    private mutating func close(at now: Int64) -> [Action] {
+    private mutating func close(at now: BootTime) -> [Action] {
         switch link {
         case .closed: return []
         case .opening: break
@@ -165,7 +164,7 @@ struct StreamMachine: Sendable {
     }
 
     /// When something is due; `nil` if nothing is.
-    var nextDeadline: Int64? {
+    var nextDeadline: BootTime? {
         switch link {
         case .closed: return retryAt
         case .opening(let since): return since + Bounds.opening
@@ -177,7 +176,7 @@ struct StreamMachine: Sendable {
     }
 
     /// Does what is due.
-    mutating func timerFired(at now: Int64, jitter: Double) -> [Action] {
+    mutating func timerFired(at now: BootTime, jitter: Double) -> [Action] {
         guard let due = nextDeadline, due <= now else { return [] }
         switch link {
         case .closed: return attempt(at: now)

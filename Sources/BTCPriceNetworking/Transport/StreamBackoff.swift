@@ -28,19 +28,18 @@ struct StreamBackoff: Sendable {
     private var limited = 0
     private var refused = 0
     private var unexpected = 0
-    /// The last attempts, `CLOCK_BOOTTIME`.
-    private var attempts: [Int64] = []
-    /// The end of the cooldown, `CLOCK_BOOTTIME`. It stays in force even if nobody wants the stream meanwhile.
-    var restUntil = Int64.min
+    private var attempts: [BootTime] = []
+    /// The end of the cooldown. It stays in force even if nobody wants the stream meanwhile.
+    var restUntil = BootTime.min
 
     /// Records an attempt.
-    mutating func attempted(at boottime: Int64) {
+    mutating func attempted(at boottime: BootTime) {
         attempts.removeAll { $0 <= boottime - Self.span }
         attempts.append(boottime)
     }
 
     /// The first moment at which an attempt may be made.
-    func mayAttempt(at boottime: Int64) -> Int64 {
+    func mayAttempt(at boottime: BootTime) -> BootTime {
         let recent = attempts.filter { $0 > boottime - Self.span && $0 <= boottime }
         guard recent.count >= Self.mostAttempts else { return boottime }
         return recent[recent.count - Self.mostAttempts] + Self.span

@@ -46,8 +46,7 @@ package final class HistoryStore: CandleArchive {
         var held: [KeptCandle] = []
         /// How many of ``held`` are being written.
         var underWay = 0
-        /// The last commit, `CLOCK_BOOTTIME` in milliseconds.
-        var lastCommit: Int64?
+        var lastCommit: BootTime?
         var isWriting = false
         var failure: HistoryError?
         var queries = QueryTurns<CheckedContinuation<Bool, Never>>(capacity: HistoryStore.mostQueries)

@@ -16,6 +16,12 @@ extension JSONKind<Int64> {
     package static var interval: JSONKind<Int64> { .init({ .integer($0) }, \.intervalValue) }
 }
 
+extension JSONKind<BootTime> {
+    package static var boottime: JSONKind<BootTime> {
+        .init({ .integer($0.milliseconds) }) { $0.millisecondsValue.map { BootTime(milliseconds: $0) } }
+    }
+}
+
 extension JSONKind<Timestamp> {
     package static var time: JSONKind<Timestamp> { .init({ .integer($0.milliseconds) }, \.timestampValue) }
 }

@@ -152,8 +152,7 @@ extension Reply {
         Reply(parameters: ["state": .object(message.json)], continues: continues)
     }
 
-    /// - Parameter boottime: `CLOCK_BOOTTIME` of the reply, milliseconds.
-    package static func tooOld(_ state: PriceState, at boottime: Int64) -> Reply {
+    package static func tooOld(_ state: PriceState, at boottime: BootTime) -> Reply {
         Reply(
             parameters: [
                 "ageMs": .optional(state.observedBoottime.map { max(0, boottime - $0) }),

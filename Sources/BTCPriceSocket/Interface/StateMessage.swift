@@ -5,11 +5,10 @@ package struct StateMessage: Sendable, Hashable {
     /// Changes at every start of the daemon.
     package var instance: String
     package var state: PriceState
-    /// The daemon's `CLOCK_BOOTTIME` when it made the reply, milliseconds; `nil` if it does not say it.
-    package var boottime: Int64?
+    /// When the daemon made the reply, by its own clock; `nil` if it does not say it.
+    package var boottime: BootTime?
 
-    /// - Parameter boottime: `CLOCK_BOOTTIME`, milliseconds.
-    package init(instance: String, state: PriceState, boottime: Int64? = nil) {
+    package init(instance: String, state: PriceState, boottime: BootTime? = nil) {
         self.instance = instance
         self.state = state
         self.boottime = boottime
@@ -34,7 +33,7 @@ extension StateMessage: JSONMessage {
         try fields.required("tick", &state.tick, .integer)
         try fields.required("freshness", &state.freshness, .choice)
         try fields.optional("quote", &state.quote, .message)
-        try fields.optional("observedBoottime", &state.observedBoottime, .milliseconds)
+        try fields.optional("observedBoottime", &state.observedBoottime, .boottime)
         try fields.optional("confirmation", &state.confirmation, .choice)
         try fields.optional("failure", &state.failure, .text)
         try fields.optional("warning", &state.warning, .text)
@@ -46,7 +45,7 @@ extension StateMessage: JSONMessage {
         fields.lenient("day", &state.day, .message)
         try fields.optional("derived", &state.derivation, .message)
         fields.lenient("ticking", &state.ticking, .choice)
-        fields.lenient("boottime", &boottime, .milliseconds)
+        fields.lenient("boottime", &boottime, .boottime)
     }
 }
 

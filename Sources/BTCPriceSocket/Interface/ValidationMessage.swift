@@ -11,13 +11,13 @@ extension Consensus: JSONMessage {
 }
 
 extension Conversion: JSONMessage {
-    package static var blank: Conversion { Conversion(value: .zero, rate: .zero, sources: [], measuredBoottime: 0) }
+    package static var blank: Conversion { Conversion(value: .zero, rate: .zero, sources: [], measuredBoottime: .boot) }
 
     package mutating func visit(_ fields: inout JSONFields) throws(JSONFieldError) {
         try fields.required("value", &value, .decimal)
         try fields.required("rate", &rate, .decimal)
         try fields.required("sources", &sources, .texts)
-        try fields.required("measuredBoottime", &measuredBoottime, .milliseconds)
+        try fields.required("measuredBoottime", &measuredBoottime, .boottime)
     }
 }
 
@@ -45,12 +45,12 @@ extension Uncertainty: JSONMessage {
 }
 
 extension PegRate: JSONMessage {
-    package static var blank: PegRate { PegRate(value: .zero, sources: [], measuredBoottime: 0, isOffPeg: false) }
+    package static var blank: PegRate { PegRate(value: .zero, sources: [], measuredBoottime: .boot, isOffPeg: false) }
 
     package mutating func visit(_ fields: inout JSONFields) throws(JSONFieldError) {
         try fields.required("value", &value, .decimal)
         try fields.required("sources", &sources, .texts)
-        try fields.required("measuredBoottime", &measuredBoottime, .milliseconds)
+        try fields.required("measuredBoottime", &measuredBoottime, .boottime)
         try fields.required("offPeg", &isOffPeg, .flag)
     }
 }

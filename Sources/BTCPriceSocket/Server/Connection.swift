@@ -45,11 +45,10 @@ struct Connection {
     /// Whether received calls are unprocessed because too many replies are queued. Until they are processed, nothing more is read.
     private var isHeldBack = false
     private var seen: UInt64 = 0
-    /// When the current wait for the client began, `CLOCK_BOOTTIME` in milliseconds.
-    private var since: Int64
+    /// When the current wait for the client began.
+    private var since: BootTime
 
-    /// - Parameter now: `CLOCK_BOOTTIME`, milliseconds.
-    init(limits: ServerLimits, at now: Int64) {
+    init(limits: ServerLimits, at now: BootTime) {
         mostWaiting = limits.queuedBytes
         input = MessageBuffer(limit: limits.messageBytes)
         since = now
@@ -105,7 +104,7 @@ struct Connection {
     }
 
     /// What the client has taken too long to do; `nil` if nothing.
-    func overdue(_ limits: ServerLimits, at now: Int64) -> Patience? {
+    func overdue(_ limits: ServerLimits, at now: BootTime) -> Patience? {
         guard let patience, now - since >= limits.timeout(patience).wholeMilliseconds else { return nil }
         return patience
     }
@@ -113,7 +112,7 @@ struct Connection {
     // MARK: Events from the loop
 
     /// Processes bytes that were read.
-    mutating func received(_ bytes: ArraySlice<UInt8>, replies: inout ReplyCache, at boottime: Int64) -> Request? {
+    mutating func received(_ bytes: ArraySlice<UInt8>, replies: inout ReplyCache, at boottime: BootTime) -> Request? {
         // The first bytes of a call: ``ServerLimits/timeout`` starts here.
         if input.count == 0 { since = boottime }
         input.append(bytes)
@@ -127,7 +126,7 @@ struct Connection {
     }
 
     /// Records that `count` bytes of ``withOutput(_:)`` were written.
-    mutating func wrote(_ count: Int, at boottime: Int64) {
+    mutating func wrote(_ count: Int, at boottime: BootTime) {
         since = boottime
         waiting -= count
         headOffset += count
@@ -142,7 +141,7 @@ struct Connection {
     }
 
     /// Processes input received earlier, after replies were written or a pending call completed.
-    mutating func proceed(replies: inout ReplyCache, at boottime: Int64) -> Request? {
+    mutating func proceed(replies: inout ReplyCache, at boottime: BootTime) -> Request? {
         if case .replying(let call) = mode {
             guard queue.isEmpty else { return nil }
             mode = .asking(call.method, replyWanted: true)
@@ -194,7 +193,7 @@ struct Connection {
     }
 
     /// Takes the reply to the pending call.
-    mutating func answered(_ answer: CallAnswer, replies: inout ReplyCache, at boottime: Int64) {
+    mutating func answered(_ answer: CallAnswer, replies: inout ReplyCache, at boottime: BootTime) {
         guard case .asking(let method, let replyWanted) = mode else { return }
         mode = .calls
         since = boottime
@@ -211,7 +210,7 @@ struct Connection {
     ///   - states: The states; `nil` for one that is left out.
     ///   - maxAge: The age of a price that ends the watch, milliseconds; `nil` for none.
     mutating func watch(
-        _ states: [(bytes: [UInt8]?, currency: String)], maxAge: Int64? = nil, version: UInt64, at boottime: Int64
+        _ states: [(bytes: [UInt8]?, currency: String)], maxAge: Int64? = nil, version: UInt64, at boottime: BootTime
     ) {
         mode = .watching(states.map(\.currency), maxAge: maxAge)
         since = boottime
@@ -222,7 +221,7 @@ struct Connection {
     }
 
     /// Ends the watch with an error. When it is sent, the connection can be closed.
-    mutating func endWatch(_ error: Reply, at boottime: Int64) {
+    mutating func endWatch(_ error: Reply, at boottime: BootTime) {
         guard isWatching else { return }
         if queue.isEmpty { since = boottime }
         mode = .calls
@@ -232,7 +231,7 @@ struct Connection {
 
     /// Queues a new state for a watcher of its currency. It replaces an older one that is not partly sent, so that there is no backlog.
     /// - Parameter bytes: The state as a reply.
-    mutating func publish(_ bytes: [UInt8], _ state: PriceState, version: UInt64, at boottime: Int64) {
+    mutating func publish(_ bytes: [UInt8], _ state: PriceState, version: UInt64, at boottime: BootTime) {
         let currency = state.currency
         guard case .watching(let currencies, let maxAge) = mode, currencies.contains(currency), version > seen
         else { return }
@@ -254,7 +253,7 @@ struct Connection {
 
     // MARK: Calls
 
-    private mutating func take(_ call: Call, replies: inout ReplyCache, at boottime: Int64) -> Request? {
+    private mutating func take(_ call: Call, replies: inout ReplyCache, at boottime: BootTime) -> Request? {
         if let read = PriceCall.read(call) { return take(read, of: call, replies: &replies, at: boottime) }
         let reply: Reply =
             switch call.interface.map(String.init) {
@@ -267,7 +266,7 @@ struct Connection {
     }
 
     private mutating func take(
-        _ read: Result<PriceCall, PriceCall.Refusal>, of call: Call, replies: inout ReplyCache, at boottime: Int64
+        _ read: Result<PriceCall, PriceCall.Refusal>, of call: Call, replies: inout ReplyCache, at boottime: BootTime
     ) -> Request? {
         switch read {
         case .failure(let refusal): answer(call, refusal.reply, as: .other, &replies)

@@ -22,7 +22,7 @@ enum TooOld: Equatable {
 
     /// - Parameter maxAge: What the client accepts, milliseconds; `nil` for any age.
     /// - Returns: `nil` if the price is not too old.
-    init?(_ state: PriceState, _ maxAge: Int64?, at boottime: Int64) {
+    init?(_ state: PriceState, _ maxAge: Int64?, at boottime: BootTime) {
         guard let maxAge, !state.isWithin(maxAge, at: boottime) else { return nil }
         let waits = state.awaitsTick && state.ticking != .paused
         self = waits ? .waits : .refuses(.tooOld(state.aged(at: boottime), at: boottime))
@@ -38,8 +38,8 @@ struct ReplyCache {
     private struct Shown {
         let state: PriceState
         let version: UInt64
-        /// How long the encoded replies are valid, `CLOCK_BOOTTIME` in milliseconds.
-        var trueUntil = Int64.min
+        /// How long the encoded replies are valid.
+        var trueUntil = BootTime.min
         var single: [UInt8]?
         var continued: [UInt8]?
     }
@@ -73,7 +73,7 @@ struct ReplyCache {
 
     /// Whether the published state of a currency has a price that is too old, and what to do; `nil` if it has not.
     /// - Parameter currency: `nil` for the first one.
-    func tooOld(_ currency: String?, _ maxAge: Int64?, at boottime: Int64) -> TooOld? {
+    func tooOld(_ currency: String?, _ maxAge: Int64?, at boottime: BootTime) -> TooOld? {
         place(of: currency).flatMap { TooOld(shown[$0].state, maxAge, at: boottime) }
     }
 
@@ -100,8 +100,8 @@ struct ReplyCache {
     /// - Parameters:
     ///   - currency: `nil` for the first one.
     ///   - continues: Whether more replies follow.
-    ///   - boottime: The time of the reply, `CLOCK_BOOTTIME` in milliseconds. A fresh state may be stale by then.
-    mutating func reply(_ currency: String?, continues: Bool, at boottime: Int64) -> [UInt8] {
+    ///   - boottime: The time of the reply. A fresh state may be stale by then.
+    mutating func reply(_ currency: String?, continues: Bool, at boottime: BootTime) -> [UInt8] {
         guard let place = place(of: currency) else { return [] }
         if boottime > shown[place].trueUntil {
             let freshUntil = shown[place].state.freshUntil.flatMap { $0 < boottime ? nil : $0 } ?? .max
@@ -115,8 +115,7 @@ struct ReplyCache {
     }
 
     /// Encodes a state as a reply, NUL included.
-    /// - Parameter boottime: The time of the reply, `CLOCK_BOOTTIME` in milliseconds.
-    static func reply(_ state: PriceState, instance: String, continues: Bool, at boottime: Int64) -> [UInt8] {
+    static func reply(_ state: PriceState, instance: String, continues: Bool, at boottime: BootTime) -> [UInt8] {
         let message = StateMessage(instance: instance, state: state.aged(at: boottime), boottime: boottime)
         return Reply.state(message, continues: continues).encoded()
     }

@@ -32,16 +32,15 @@ struct SocketLoop: ~Copyable {
     var watchers = Watchers()
     /// The state being sent to the watchers.
     var fanOut: (bytes: [UInt8], state: PriceState, version: UInt64)?
-    /// When accepting resumes, `CLOCK_BOOTTIME` in milliseconds.
-    var acceptAgainAt: Int64?
+    var acceptAgainAt: BootTime?
     var mustStop = false
     var refused: (inAll: Int64, ofUser: Int64) = (0, 0)
     /// The price calls already reported to ``ClientActivity``.
     var toldPriceCalls: Int64 = 0
-    /// When the events being processed arrived, `CLOCK_BOOTTIME` in milliseconds.
-    var boottime: Int64
-    /// When connections are next checked for timeouts, `CLOCK_BOOTTIME` in milliseconds.
-    var sweepAt: Int64?
+    /// When the events being processed arrived.
+    var boottime: BootTime
+    /// When connections are next checked for timeouts.
+    var sweepAt: BootTime?
     /// The calls being handled outside the loop, in total and by user.
     var pending = 0
     var pendingOfUser: [UInt32: Int] = [:]

@@ -17,8 +17,8 @@ protocol BrokerClient: Sendable {
     /// The MQTT last will, which the broker publishes if the connection ends without a goodbye; `nil` for none.
     var will: BrokerMessage? { get }
 
-    /// The time by which ``proceed(canPublish:at:)`` must be called, `CLOCK_BOOTTIME` in milliseconds; `nil` for never.
-    var deadline: Int64? { get }
+    /// The time by which ``proceed(canPublish:at:)`` must be called; `nil` for never.
+    var deadline: BootTime? { get }
 
     /// Called when the broker has accepted the connection.
     mutating func connected(at now: ObservationTime) -> [BrokerAction<Effect>]

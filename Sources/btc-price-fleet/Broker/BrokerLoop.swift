@@ -10,7 +10,7 @@ private enum Bounds {
     static let connect: Int64 = 10_000
     /// The time between two calls of ``MosquittoClient/tend()``, milliseconds.
     static let tend: Int64 = 1000
-    /// The machine was suspended if `CLOCK_BOOTTIME`, which counts suspended time, is ahead by more than this, milliseconds.
+    /// The machine was suspended if the boot clock, which counts suspended time, is ahead by more than this, milliseconds.
     static let slept: Int64 = 3000
     /// The time to send the last messages, milliseconds.
     static let farewell: Int64 = 1000
@@ -65,9 +65,9 @@ final class BrokerLoop<Client: BrokerClient>: Sendable {
     /// The state that only the thread uses.
     private struct Run {
         private enum Phase {
-            case waiting(until: Int64)
-            case connecting(MosquittoClient, since: Int64)
-            case connected(MosquittoClient, since: Int64)
+            case waiting(until: BootTime)
+            case connecting(MosquittoClient, since: BootTime)
+            case connected(MosquittoClient, since: BootTime)
 
             var link: MosquittoClient? {
                 switch self {
@@ -83,11 +83,11 @@ final class BrokerLoop<Client: BrokerClient>: Sendable {
         private let loop: BrokerLoop
         private var client: Client
         private let epoll = clinux_create()
-        private var phase = Phase.waiting(until: 0)
+        private var phase = Phase.waiting(until: .boot)
         private var backoff = Backoff(from: .seconds(1), to: .seconds(80))
         /// The descriptor in the epoll instance, and the events that it waits for.
         private var registered: (descriptor: Int32, events: UInt32) = (-1, 0)
-        private var lastTend: Int64 = 0
+        private var lastTend = BootTime.boot
         /// Whether to wait without writing. While it connects, the library always wants to write, even if it waits for the broker.
         private var pausesWriting = false
         /// Whether it has been logged that there is no connection.
@@ -158,7 +158,7 @@ final class BrokerLoop<Client: BrokerClient>: Sendable {
 
         /// Waits until there is something to do.
         /// - Returns: Whether the machine was suspended meanwhile, because the broker may then be gone without notice; and the events.
-        private func wait(at boottime: Int64) -> (slept: Bool, events: [clinux_event]) {
+        private func wait(at boottime: BootTime) -> (slept: Bool, events: [clinux_event]) {
             var next = client.deadline ?? .max
             switch phase {
             case .waiting(let time): next = min(next, time)

@@ -57,8 +57,8 @@ struct FollowedQuote: Sendable {
     /// The instance that the publisher's last message claims.
     var claimedInstance: String? { last?.state.instance }
 
-    /// When the price becomes stale without another message, `CLOCK_BOOTTIME` in milliseconds; `nil` if it is not fresh.
-    var freshUntil: Int64? { state.state.freshUntil }
+    /// When the price becomes stale without another message; `nil` if it is not fresh.
+    var freshUntil: BootTime? { state.state.freshUntil }
 
     /// Sets the failure to report if no message arrives.
     mutating func expect(_ reason: String) {
@@ -142,13 +142,9 @@ struct FollowedQuote: Sendable {
         if !isRetained { self.clock = clock }
         let observed = Self.possible(published.boottime - message.age)
         state.state.observedBoottime = isEstimate ? nil : observed
-        if let theirs {
+        if let theirs, let measured = state.state.conversion?.measuredBoottime {
             // The conversion also has a time of the publisher's clock.
-            state.state.conversion = state.state.conversion.map {
-                Conversion(
-                    value: $0.value, rate: $0.rate, sources: $0.sources,
-                    measuredBoottime: Self.possible($0.measuredBoottime + observed - theirs))
-            }
+            state.state.conversion?.measuredBoottime = Self.possible(measured + (observed - theirs))
         }
         guard state.state.freshness == .fresh else { return }
         state.state.freshUntil = published.boottime + Self.silentIntervals * interval
@@ -156,8 +152,8 @@ struct FollowedQuote: Sendable {
     }
 
     /// The nearest time that is valid in a state.
-    private static func possible(_ milliseconds: Int64) -> Int64 {
+    private static func possible(_ moment: BootTime) -> BootTime {
         let range = Timestamp.possibleMilliseconds
-        return min(max(milliseconds, range.lowerBound), range.upperBound)
+        return BootTime(milliseconds: min(max(moment.milliseconds, range.lowerBound), range.upperBound))
     }
 }

@@ -29,8 +29,8 @@ struct Following: BrokerClient {
     private struct Publisher {
         var quotes: [String: FollowedQuote] = [:]
         var isOffline = false
-        /// When a message was last refused, `CLOCK_BOOTTIME` in milliseconds; `nil` if the publisher counts as accepted.
-        var lastRefusal: Int64?
+        /// When a message was last refused; `nil` if the publisher counts as accepted.
+        var lastRefusal: BootTime?
         var limit = MessageLimit()
         /// The instance in its last message.
         var instance: String?
@@ -57,7 +57,7 @@ struct Following: BrokerClient {
 
     var will: BrokerMessage? { nil }
 
-    var deadline: Int64? {
+    var deadline: BootTime? {
         let ageing = publishers.values.lazy.flatMap { $0.quotes.values.lazy.compactMap(\.freshUntil) }.min()
         let resuming = publishers.values.lazy.compactMap(\.limit.ignoredUntil).min()
         return [ageing.map { $0 + 1 }, resuming].compactMap(\.self).min()

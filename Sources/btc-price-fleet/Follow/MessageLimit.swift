@@ -9,16 +9,16 @@ struct MessageLimit: Sendable {
 
     private var traffic = Self.traffic
     private var backoff = Backoff(from: .seconds(10), to: .seconds(300))
-    private var end: Int64?
-    /// Until when the publisher is ignored, `CLOCK_BOOTTIME` in milliseconds; `nil` if it is not.
-    private(set) var ignoredUntil: Int64?
+    private var end: BootTime?
+    /// Until when the publisher is ignored; `nil` if it is not.
+    private(set) var ignoredUntil: BootTime?
 
     /// Why a publisher is ignored.
     var reason: String { traffic.excessText }
 
     /// Counts a message, and ignores the publisher from now on if it sends too much.
     /// - Returns: Whether the message may be read.
-    mutating func take(_ bytes: Int, at now: Int64) -> Bool {
+    mutating func take(_ bytes: Int, at now: BootTime) -> Bool {
         if traffic.count(bytes: bytes, at: now) { return true }
         if let end, now - end >= Self.forgiven { backoff.reset() }
         ignoredUntil = now + backoff.next().wholeMilliseconds
@@ -27,7 +27,7 @@ struct MessageLimit: Sendable {
     }
 
     /// Whether the publisher has been ignored for long enough.
-    func isOver(at now: Int64) -> Bool { ignoredUntil.map { $0 <= now } ?? false }
+    func isOver(at now: BootTime) -> Bool { ignoredUntil.map { $0 <= now } ?? false }
 
     mutating func resume() {
         ignoredUntil = nil

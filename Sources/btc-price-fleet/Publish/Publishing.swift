@@ -46,8 +46,8 @@ struct Publishing: BrokerClient {
     private var daemonIsThere = false
     /// The newest state of each currency, in the order in which the currencies first arrived.
     private var newest: [(message: StateMessage, interval: Int64)] = []
-    /// When Home Assistant last got a value, `CLOCK_BOOTTIME` in milliseconds, by currency.
-    private var lastValue: [String: Int64] = [:]
+    /// When Home Assistant last got a value, by currency.
+    private var lastValue: [String: BootTime] = [:]
     private var isDescribed = false
 
     init(name: String, bootID: String, isForHomeAssistant: Bool, news: DaemonNews) {
@@ -60,7 +60,7 @@ struct Publishing: BrokerClient {
     var will: BrokerMessage? { status(isOnline: false, at: nil) }
 
     /// Not needed, because news wake the loop.
-    var deadline: Int64? { nil }
+    var deadline: BootTime? { nil }
 
     mutating func connected(at now: ObservationTime) -> [BrokerAction<Never>] {
         // A broker that was restarted may have lost the retained messages.

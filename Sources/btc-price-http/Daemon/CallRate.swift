@@ -1,3 +1,4 @@
+import BTCPriceCore
 import Synchronization
 
 /// A rate limit: a burst, then so many calls per second. One client gets at most half. Callers wait in turn, at most ``longestWait``.
@@ -10,8 +11,7 @@ final class CallRate: Sendable {
         let perSecond: Int64
         /// The calls that are left, in thousandths; below zero if callers wait.
         private(set) var left: Int64
-        /// `CLOCK_BOOTTIME`, milliseconds.
-        private var last = Int64.min
+        private var last = BootTime.min
 
         init(burst: Int64, perSecond: Int64) {
             self.burst = burst
@@ -20,7 +20,7 @@ final class CallRate: Sendable {
         }
 
         /// - Returns: The time until the next call may be made, milliseconds.
-        mutating func wait(at boottime: Int64) -> Int64 {
+        mutating func wait(at boottime: BootTime) -> Int64 {
             // After at most this time, the whole burst is available again.
             let passed = last == .min ? 0 : min(max(0, boottime - last), burst * 1000 + longestWait)
             last = boottime
@@ -31,7 +31,7 @@ final class CallRate: Sendable {
         mutating func take() { left -= 1000 }
 
         /// Whether the whole burst is available.
-        func isFull(at boottime: Int64) -> Bool {
+        func isFull(at boottime: BootTime) -> Bool {
             var copy = self
             _ = copy.wait(at: boottime)
             return copy.left == burst * 1000
@@ -52,11 +52,9 @@ final class CallRate: Sendable {
         state = Mutex(State(all: Bucket(burst: burst, perSecond: perSecond)))
     }
 
-    /// - Parameters:
-    ///   - client: Identifies the client.
-    ///   - boottime: `CLOCK_BOOTTIME`, milliseconds.
+    /// - Parameter client: Identifies the client.
     /// - Returns: The time until the call may be made, milliseconds. The call is counted. `nil`, and not counted, if too many callers wait.
-    func take(for client: String, at boottime: Int64) -> Int64? {
+    func take(for client: String, at boottime: BootTime) -> Int64? {
         state.withLock { state in
             var own = state.ofClients[client] ?? share
             let wait = max(state.all.wait(at: boottime), own.wait(at: boottime))

@@ -9,7 +9,7 @@ final class KeptReplies<Question: Sendable & Hashable, Reply: Sendable>: Sendabl
     private let mostRunning = 256
 
     private struct State {
-        var known: [Question: (outcome: Outcome, at: Int64)] = [:]
+        var known: [Question: (outcome: Outcome, at: BootTime)] = [:]
         var running: [Question: Task<Outcome, Never>] = [:]
     }
 

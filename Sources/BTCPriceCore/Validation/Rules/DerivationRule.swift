@@ -4,8 +4,8 @@ import Glibc
 struct DerivedPrice: Sendable {
     let quote: PriceQuote
     let derivation: Derivation
-    /// When the other currency's price was observed, and until when it is fresh, `CLOCK_BOOTTIME` in milliseconds.
-    let observed, freshUntil: Int64
+    /// When the other currency's price was observed, and until when it is fresh.
+    let observed, freshUntil: BootTime
     let uncertainty: Uncertainty?
     let warning: String?
     /// Whether a market's price is usually shown.

@@ -56,8 +56,7 @@ enum MedianRule {
 
     /// Whether the members are two halves of which none agrees with one of the other: their mean is the price of neither.
     private static func isSplit(_ members: [Claim], _ book: ObservationBook) -> Bool {
-        guard members.count.isMultiple(of: 2) else { return false }
-        let now = members.map(\.price.at).max() ?? 0
+        guard members.count.isMultiple(of: 2), let now = members.map(\.price.at).max() else { return false }
         let sorted = members.sorted { $0.middle < $1.middle }
             .compactMap { book.claims(of: $0.price, at: now).nearest(to: $0.middle) }
         let (lower, upper) = (sorted.prefix(sorted.count / 2), sorted.suffix(sorted.count / 2))

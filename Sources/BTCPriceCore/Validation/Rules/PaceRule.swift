@@ -10,7 +10,7 @@ enum PaceRule {
     }
 
     /// Whether an earlier price supports a median: for a second, and until its source's limits allow the next request.
-    static func supports(_ earlier: MarketObservation, at boottime: Int64, _ freshFor: Int64) -> Bool {
+    static func supports(_ earlier: MarketObservation, at boottime: BootTime, _ freshFor: Int64) -> Bool {
         boottime - earlier.at <= freshFor + 1000 + earlier.pace.wholeMilliseconds
     }
 }

@@ -15,7 +15,7 @@ enum PegRule {
 
     /// The warning about USDT for a reader of `quote`; `nil` if there is none.
     static func warning(
-        for quote: PriceQuote?, _ book: ObservationBook, _ rules: SelectionRules, at boottime: Int64
+        for quote: PriceQuote?, _ book: ObservationBook, _ rules: SelectionRules, at boottime: BootTime
     ) -> String? {
         guard let rate = book.peg.usableRate(at: boottime), rate.isOffPeg else { return nil }
         let start = "USDT is off its peg, at \(rate.value) USD by \(rate.sources.joined(separator: ", "))"
@@ -25,7 +25,7 @@ enum PegRule {
 
     /// Whether a quote is in USDT off its peg, and not converted.
     static func isOffPeg(
-        _ quote: PriceQuote?, _ conversion: Conversion?, _ book: ObservationBook, at boottime: Int64
+        _ quote: PriceQuote?, _ conversion: Conversion?, _ book: ObservationBook, at boottime: BootTime
     ) -> Bool {
         guard let quote, conversion == nil, Market.isInTether(quote.market) else { return false }
         return book.peg.usableRate(at: boottime)?.isOffPeg ?? false
