@@ -17,11 +17,12 @@ let ours: [SwiftSetting] =
     ] + (libFuzzer == nil ? [] : [.unsafeFlags(["-sanitize=fuzzer", "-enable-testing"])])
 
 /// In a release build, the table of a program's addresses is resolved at the start and then read-only, and no page has code and data. That
-/// takes `--rosegment` of the default linker (with lld the daemon would keep 38 MB of ICU's data). scripts/build adds the flags for the C
-/// and C++ files of the dependencies, which a package can't set.
+/// takes `--rosegment` of gold (with lld the daemon would keep 38 MB of ICU's data). scripts/build adds the flags for the C and C++ files
+/// of the dependencies, which a package can't set.
 let hardened: [LinkerSetting] = [
     .unsafeFlags(
-        ["-Xlinker", "-z", "-Xlinker", "now", "-Xlinker", "--rosegment"], .when(configuration: .release))
+        ["-use-ld=gold", "-Xlinker", "-z", "-Xlinker", "now", "-Xlinker", "--rosegment"], .when(configuration: .release)
+    )
 ]
 
 /// In a release build the client is one static-pie binary: it starts faster than a dynamic one and keeps address space

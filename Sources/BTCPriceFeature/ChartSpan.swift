@@ -53,19 +53,26 @@ extension ReaderCalendar {
         case minutes(Int32)
         case days(Int32)
         case months(Int32)
+
+        var seconds: Int64 {
+            switch self {
+            case .minutes(let count): Int64(count) * 60
+            case .days(let count): Int64(count) * 86_400
+            case .months(let count): Int64(count) * 2_630_000
+            }
+        }
     }
 
-    private static let paces: [(seconds: Int64, pace: Pace)] =
-        [5, 10, 15, 30, 60, 120, 180, 240, 360, 720].map { (Int64($0) * 60, .minutes($0)) }
-        + [1, 2, 5, 10].map { (Int64($0) * 86_400, .days($0)) }
-        + [1, 2, 3, 6, 12, 24, 60].map { (Int64($0) * 2_630_000, .months($0)) }
+    private static let paces =
+        [5, 10, 15, 30, 60, 120, 180, 240, 360, 720].map(Pace.minutes) + [1, 2, 5, 10].map(Pace.days)
+        + [1, 2, 3, 6, 12, 24, 60].map(Pace.months)
 
     /// Round times with their labels.
     /// - Parameters:
     ///   - range: Unix seconds.
     ///   - least: The minimum distance between two labels, seconds.
     func labels(in range: Range<Int64>, atLeast least: Int64) -> [Chart.Axis.Label] {
-        let pace = (Self.paces.first { $0.seconds >= least } ?? Self.paces[Self.paces.count - 1]).pace
+        let pace = Self.paces.first { $0.seconds >= least } ?? Self.paces[Self.paces.count - 1]
         var meant = parts(of: range.lowerBound) ?? tm()
         meant.tm_sec = 0
         switch pace {

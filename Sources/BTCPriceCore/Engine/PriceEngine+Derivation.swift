@@ -16,10 +16,9 @@ extension PriceEngine {
     /// - Parameter nearest: The currency that has a price again; `nil` for all, because rates were received.
     func startRounds(derivedFrom nearest: Currency?) {
         for tracked in tracked
-        where tracked.plan.derivation != .never && tracked.tracker.state.freshness != .fresh && !isPaused
-            && (nearest == nil || base(of: tracked)?.currency == nearest)
-        {
+        where tracked.plan.derivation != .never && tracked.tracker.state.freshness != .fresh && !isPaused {
             let currency = tracked.currency
+            if let nearest, base(of: tracked)?.currency != nearest { continue }
             Task(executorPreference: executor) { await self.confirm(currency) }
         }
     }

@@ -4,7 +4,7 @@ extension PriceEngine {
         _ tracked: TrackedCurrency, _ requester: Requester, deadline: ContinuousClock.Instant
     ) async -> Result<PriceState, FetchFailure> {
         guard !Task.isCancelled, tracked.isKept else { return .failure(.cancelled) }
-        let id = tracked.shared?.id ?? start(tracked, requester, deadline: deadline)
+        let id = if let shared = tracked.shared { shared.id } else { start(tracked, requester, deadline: deadline) }
         lastID += 1
         let waiter = lastID
         return await withTaskCancellationHandler {
@@ -51,7 +51,8 @@ extension PriceEngine {
         if let other = isDerived ? base(of: tracked) : first, other !== tracked,
             isDerived || other.plan.derivation != .always, other.tracker.state.freshness != .fresh,
             !rates.tables.isEmpty,
-            other.shared != nil || (isDerived && other.tracker.state.awaitsTick && !isPaused)
+            case let awaitsTick = other.tracker.state.awaitsTick && !isPaused,
+            other.shared != nil || (isDerived && awaitsTick)
         {
             _ = await join(other, requester, deadline: deadline)
         }

@@ -52,14 +52,16 @@ extension ObservationTime {
 package typealias TimeSource = @Sendable () -> ObservationTime
 
 extension ObservationTime {
-    /// Reads the machine's clocks. On Linux, Swift's `ContinuousClock` is `CLOCK_BOOTTIME`, and its epoch is the boot.
+    /// Reads the machine's clocks.
     package static func now() -> ObservationTime {
-        let clock = ContinuousClock()
-        var wall = timespec()
-        clock_gettime(CLOCK_REALTIME, &wall)
+        func milliseconds(_ clock: clockid_t) -> Int64 {
+            var time = timespec()
+            clock_gettime(clock, &time)
+            return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
+        }
         return ObservationTime(
-            wall: Timestamp(milliseconds: Int64(wall.tv_sec) * 1000 + Int64(wall.tv_nsec) / 1_000_000),
-            boottime: BootTime(milliseconds: clock.systemEpoch.duration(to: clock.now).wholeMilliseconds))
+            wall: Timestamp(milliseconds: milliseconds(CLOCK_REALTIME)),
+            boottime: BootTime(milliseconds: milliseconds(CLOCK_BOOTTIME)))
     }
 }
 

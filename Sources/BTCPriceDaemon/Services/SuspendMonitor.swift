@@ -11,8 +11,8 @@ struct SuspendDetector {
     private var ahead: Duration?
 
     /// - Parameters:
-    ///   - boottime: `CLOCK_BOOTTIME` since the boot.
-    ///   - monotonic: `CLOCK_MONOTONIC` since the boot.
+    ///   - boottime: What `CLOCK_BOOTTIME` has counted since a moment of the caller's choice.
+    ///   - monotonic: What `CLOCK_MONOTONIC` has counted since then.
     /// - Returns: The length of the sleep since the last call; `nil` if there was none.
     mutating func slept(boottime: Duration, monotonic: Duration) -> Duration? {
         let now = boottime - monotonic
@@ -33,6 +33,7 @@ final class SuspendMonitor: TickTarget {
     private let clock: TickClock
     private let logger: Logger
     private let detector = Mutex(SuspendDetector())
+    private let started = (boottime: ContinuousClock.now, monotonic: SuspendingClock.now)
 
     init(engine: PriceEngine, client: ExchangeClient, clock: TickClock, logger: Logger) {
         self.engine = engine
@@ -104,11 +105,8 @@ final class SuspendMonitor: TickTarget {
 
     /// - Returns: Whether the machine has slept since the last call.
     private func notice() -> Bool {
-        let (boot, monotonic) = (ContinuousClock(), SuspendingClock())
         let slept = detector.withLock {
-            $0.slept(
-                boottime: boot.systemEpoch.duration(to: boot.now),
-                monotonic: monotonic.systemEpoch.duration(to: monotonic.now))
+            $0.slept(boottime: started.boottime.duration(to: .now), monotonic: started.monotonic.duration(to: .now))
         }
         guard let slept else { return false }
         logger.tell(

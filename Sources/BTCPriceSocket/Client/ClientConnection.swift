@@ -14,8 +14,8 @@ package struct ClientConnection: ~Copyable {
     /// - Throws: ``ClientError/unreachable(path:reason:)`` or ``ClientError/timedOut(path:)``. After ``ClientError/interrupted``
     ///   the caller can try again.
     package init(path: String, timeout: Duration = .seconds(5), longestReply: Int = 1 << 20) throws(ClientError) {
-        input = MessageBuffer(limit: longestReply)
         descriptor = try Self.connected(path, timeout: timeout)
+        input = MessageBuffer(limit: longestReply)
         self.path = path
         self.timeout = timeout
     }

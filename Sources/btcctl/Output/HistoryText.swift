@@ -48,9 +48,10 @@ struct HistoryText {
 
     /// A line with the columns of ``csvHeader``.
     func csv(_ candle: Candle) -> String {
-        ([iso(candle), "\(candle.start)"] + prices(candle) + ["\(candle.ticks)", "\(candle.fresh)", candle.origin]
-            + [candle.coveredMinutes, candle.doubtful].map { $0.map(String.init) ?? "" })
-            .joined(separator: ",")
+        var fields = [iso(candle), "\(candle.start)"] + prices(candle)
+        fields += ["\(candle.ticks)", "\(candle.fresh)", candle.origin]
+        fields += [candle.coveredMinutes, candle.doubtful].map { $0.map(String.init) ?? "" }
+        return fields.joined(separator: ",")
     }
 
     /// One JSON object: the interface's `Candle` with its currency and step.
