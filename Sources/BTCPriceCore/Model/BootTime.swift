@@ -5,15 +5,19 @@
 package struct BootTime: Sendable, Hashable, Comparable {
     package let milliseconds: Int64
 
-    package init(milliseconds: Int64) { self.milliseconds = milliseconds }
+    @inlinable package init(milliseconds: Int64) { self.milliseconds = milliseconds }
 
-    package static var boot: BootTime { BootTime(milliseconds: 0) }
-    package static var min: BootTime { BootTime(milliseconds: .min) }
-    package static var max: BootTime { BootTime(milliseconds: .max) }
+    @inlinable package static var boot: BootTime { BootTime(milliseconds: 0) }
+    @inlinable package static var min: BootTime { BootTime(milliseconds: .min) }
+    @inlinable package static var max: BootTime { BootTime(milliseconds: .max) }
 
-    package static func < (lhs: BootTime, rhs: BootTime) -> Bool { lhs.milliseconds < rhs.milliseconds }
-    package static func - (lhs: BootTime, rhs: BootTime) -> Int64 { lhs.milliseconds - rhs.milliseconds }
-    package static func + (time: BootTime, span: Int64) -> BootTime { BootTime(milliseconds: time.milliseconds + span) }
-    package static func - (time: BootTime, span: Int64) -> BootTime { BootTime(milliseconds: time.milliseconds - span) }
-    package static func += (time: inout BootTime, span: Int64) { time = time + span }
+    @inlinable package static func < (lhs: BootTime, rhs: BootTime) -> Bool { lhs.milliseconds < rhs.milliseconds }
+    @inlinable package static func - (lhs: BootTime, rhs: BootTime) -> Int64 { lhs.milliseconds - rhs.milliseconds }
+    @inlinable package static func + (time: BootTime, span: Int64) -> BootTime {
+        BootTime(milliseconds: time.milliseconds + span)
+    }
+    @inlinable package static func - (time: BootTime, span: Int64) -> BootTime {
+        BootTime(milliseconds: time.milliseconds - span)
+    }
+    @inlinable package static func += (time: inout BootTime, span: Int64) { time = time + span }
 }
