@@ -5,7 +5,7 @@ package enum Product {
     package static let name = "btc-priced"
     package static let vendor = "The btc-priced project"
     /// The version of daemon and client, which is that of the Debian packages.
-    package static let version = "0.2.0~dev"
+    package static let version = "1.0.0"
     /// The version with the commit, for `--version`. git-archive(1) writes the commit into the sources of a tarball (.gitattributes);
     /// in a checkout it is unknown.
     package static var fullVersion: String { commit.hasPrefix("$") ? version : "\(version) (\(commit.prefix(12)))" }
