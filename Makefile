@@ -3,7 +3,7 @@
 PRODUCTS = btc-priced btcctl btc-price-http btc-price-fleet exchange-simulator
 FORMATTED = Package.swift Sources Tests Fuzz
 
-.PHONY: build run demo install uninstall image dist deb test test-unit test-system test-package test-flaky soak test-deep bench format lint clean
+.PHONY: build run demo install uninstall image dist deb arm64 test test-unit test-system test-package test-flaky soak test-deep bench format lint clean
 
 ## Release binaries in .build/release.
 build:
@@ -44,6 +44,11 @@ dist: build
 deb: build
 	@scripts/dependencies deb
 	@scripts/deb
+
+## Build the programs and packages for Debian 13 on arm64 in .build-arm64, as root, on a machine with another processor.
+arm64:
+	@scripts/dependencies arm64
+	@scripts/arm64
 
 ## Run all checks.
 test: build
