@@ -409,9 +409,7 @@ def _(scene):
     time.sleep(3)
     assert len(course.times) - bisect.bisect_left(course.times, since) >= 60_000, len(course.times)
     equal(market.attempts("binance"), [1], node.ends())
-    wait_until(
-        lambda: Decimal(node.changes.seen[-1][1]["quote"]["value"]) == course.prices[-1], every=0.05,
-        what=lambda: f"the last price, {course.prices[-1]}; {node.changes.seen[-1]}")
+    equal(Decimal(node.changes.seen[-1][1]["quote"]["value"]), course.prices[-1], "the last price")
     ticks = [state["tick"] for _, state in node.ticks.seen]
     equal(ticks, list(range(ticks[0], ticks[0] + len(ticks))), "a state of each tick")
     assert len([at for at, _ in node.ticks.seen if at >= since]) >= 7, node.ticks.seen
