@@ -87,8 +87,10 @@ with sync_playwright() as playwright:
                 by_key = []
                 for key in ("ArrowLeft", "ArrowLeft", "Home", "End", "Escape"):
                     page.keyboard.press(key)
-                    cross = page.locator("#plot .cross")
-                    by_key.append((float(cross.get_attribute("x1")) if cross.count() else None, page.inner_text("#shown")))
+                    # By its time: places move with each second that is drawn.
+                    pointed_at = page.evaluate("pointed")
+                    assert page.locator("#plot .cross").count() == (pointed_at is not None), by_key
+                    by_key.append((pointed_at, page.inner_text("#shown")))
                 page.keyboard.press("Tab")
                 say(ok=True, drawn=drawn, resting=resting, pointed=pointed, byKey=by_key, day=page.inner_text("#day"),
                     label=page.get_attribute("#plot", "aria-label"))
