@@ -191,6 +191,13 @@ final class MemoryArchive: CandleArchive {
         // The clock is set back, which removes later seconds.
         _ = history.add(state("7"), isTick: true, at: at(6000))
         #expect(history.seconds(of: .usd, in: Self.midnight + 5990..<Int64.max).last?.close == 7)
+        #expect(history.seconds(of: .usd, in: 0..<Int64.max).count == 601)
+        // Seconds without a price, and more than an hour of them.
+        for (second, count) in [(Int64(6900), 602), (40_000, 1)] {
+            _ = history.add(state("8"), isTick: true, at: at(second))
+            #expect(history.seconds(of: .usd, in: 0..<Int64.max).count == count)
+        }
+        #expect(history.seconds(of: .usd, in: 0..<Int64.max, limit: 0).isEmpty)
     }
 
     private func hours(_ minutes: [Candle], at now: Int64 = 86_400) -> [Candle] {

@@ -3,27 +3,36 @@ struct RecentPrices: Sendable {
     /// How long a price is kept, in seconds.
     static let span: Int64 = 3600
 
+    /// A price in 16 bytes, with or without being optional.
     private struct Entry {
-        let second: Int64
-        let price: Price
+        let digits: Int64
+        /// Fewer bits than ``Price/scale``, and more than any price of a market needs.
+        let scale: Int16
         let isInDoubt: Bool
     }
 
-    /// From the oldest to the newest; some of them may be outdated.
-    private var entries: [Entry] = []
+    /// The price of each second, at the second modulo ``span``. It is allocated whole, so that memory does not grow for an hour.
+    private var entries: [Entry?] = []
+    /// The second of the last price.
+    private var newest: Int64?
+
+    private func index(_ second: Int64) -> Int {
+        let rest = Int(second % Self.span)
+        return rest < 0 ? rest + Int(Self.span) : rest
+    }
 
     /// - Parameter second: Unix seconds.
     mutating func add(_ price: Price, isInDoubt: Bool, at second: Int64) {
-        // There are later entries if the clock was set back.
-        while let last = entries.last, last.second > second { entries.removeLast() }
-        if let last = entries.last, last.second == second {
-            if isInDoubt, !last.isInDoubt { return }
-            entries.removeLast()
+        if let newest {
+            // Seconds without a price, or later ones if the clock was set back.
+            let (earlier, later) = (min(newest, second), max(newest, second))
+            for other in max(earlier, later - Self.span)..<later { entries[index(other + 1)] = nil }
+        } else {
+            entries = Array(repeating: nil, count: Int(Self.span))
         }
-        entries.append(Entry(second: second, price: price, isInDoubt: isInDoubt))
-        // Done rarely, because it moves all other entries.
-        let outdated = entries.prefix { $0.second <= second - Self.span }.count
-        if outdated >= 600 { entries.removeFirst(outdated) }
+        newest = second
+        if isInDoubt, let present = entries[index(second)], !present.isInDoubt { return }
+        entries[index(second)] = Entry(digits: price.digits, scale: Int16(clamping: price.scale), isInDoubt: isInDoubt)
     }
 
     /// The prices in a span of time as candles, from the oldest to the newest.
@@ -31,9 +40,13 @@ struct RecentPrices: Sendable {
     ///   - range: Unix seconds.
     ///   - limit: The maximum number of candles; the oldest ones are returned.
     func candles(in range: Range<Int64>, limit: Int) -> [Candle] {
-        guard let newest = entries.last?.second else { return [] }
-        let first = max(range.lowerBound, newest - Self.span + 1)
-        return entries.drop { $0.second < first }.prefix { $0.second < range.upperBound }.prefix(limit)
-            .map { Candle(start: $0.second, $0.price, isInDoubt: $0.isInDoubt) }
+        guard let newest else { return [] }
+        var found: [Candle] = []
+        for second in range.clamped(to: newest - Self.span + 1..<newest + 1) where found.count < limit {
+            guard let entry = entries[index(second)] else { continue }
+            let price = Price(entry.digits, scale: Int(entry.scale))
+            found.append(Candle(start: second, price, isInDoubt: entry.isInDoubt))
+        }
+        return found
     }
 }
