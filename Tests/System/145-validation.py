@@ -80,7 +80,7 @@ def of(states, name):
 
 @scenario("a print 30 % below is never shown: the same tick shows another source, and the journal has the reason", beside=True)
 def _():
-    place, simulator, daemon, states = states_during("binance always price x0.7", 6)
+    place, simulator, daemon, states = states_during("binance always price x0.7", 6, *patient(*THREE))
     assert all(Decimal(s["quote"]["value"]) > 60_000 for s in states), of(states, "quote")
     equal([s for s in states if s["freshness"] == "stale"], [], "stale ticks")
     why = (r"binance gave no price: implausible: \S+ BTC/USDT is -30\.\d % from the price of \d s ago, which coinbase \(\S+\) and "

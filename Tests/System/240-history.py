@@ -50,7 +50,8 @@ class Stage:
         self.simulator = simulator or replaying(prices)
         self.clock = WallClock(start)
         self.place = place or Place()
-        self.arguments = ["--tick-interval-ms", "100", "--history-write-every-s", "1", *arguments]
+        self.arguments = [
+            "--tick-interval-ms", "100", "--history-write-every-s", "1", *patient("binance", "coinbase"), *arguments]
         self.start()
 
     def start(self):

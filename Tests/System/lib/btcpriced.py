@@ -4,6 +4,7 @@ Only Python's standard library, so that nothing has to be installed to run them.
 """
 
 import atexit
+import contextlib
 import faulthandler
 import json
 import os
@@ -40,6 +41,13 @@ SOCKET_NAME = "io.btcpriced.Price"
 VERSION = re.search(r"\((.*?)\)", (ROOT / "packaging/debian/changelog").read_text())[1]
 # For tests that wait until the daemon has looked at every source: they need not wait for the usual ten seconds each.
 LOOKS_OFTEN = ("--validation-observe-interval-ms", "1000")
+
+
+def patient(*sources):
+    """Settings with which a busy machine does not look like slow sources, where time is not what is tested."""
+    return ("--tick-budget-ms", "10000", *(word for source in sources for word in (f"--source-{source}-timeout-ms", "10000")))
+
+
 
 # Nothing that the developer has set may reach the binaries.
 for name in list(os.environ):
@@ -319,6 +327,15 @@ def switches(pid):
         with open(f"/proc/{pid}/task/{thread}/status") as status:
             total += number(status.read(), r"\nvoluntary_ctxt_switches:\s+(\d+)")
     return total
+
+
+def delayed(*processes):
+    """The seconds for which the threads of processes were ready to run and had no processor."""
+    total = 0
+    for path in (path for process in processes for path in Path(f"/proc/{process.pid}/task").glob("*/schedstat")):
+        with contextlib.suppress(OSError):
+            total += int(path.read_text().split()[1])
+    return total / 1e9
 
 
 def known_price(place, price, source="binance"):
