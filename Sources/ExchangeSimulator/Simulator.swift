@@ -15,6 +15,8 @@ package final class Simulator: Sendable {
 
     private let world: World
     private let group: MultiThreadedEventLoopGroup
+    /// The control port's thread: streams that keep the other one busy do not delay a fault.
+    private let controlGroup: MultiThreadedEventLoopGroup
     private let ports: Mutex<[VenueName: VenuePort]>
     private let control: any Channel
     private let transport: Transport
@@ -35,6 +37,7 @@ package final class Simulator: Sendable {
     ) async throws(Failure) -> Simulator {
         let world = World(feed: feed, script: script, tradesPerSecond: trades)
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let controlGroup = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         do {
             let transport = try Transport(
                 host: host, certificates: certificates.map(CertificateFolder.init),
@@ -62,25 +65,28 @@ package final class Simulator: Sendable {
             let before = VenueName.allCases.count + (described == nil ? 0 : 1)
             let controlPort = firstPort == 0 ? 0 : firstPort + before
             let shared = described?.exchanges
-            let control = try await listen(group, host: "127.0.0.1", port: controlPort) { channel in
+            let control = try await listen(controlGroup, host: "127.0.0.1", port: controlPort) { channel in
                 try channel.pipeline.syncOperations.configureHTTPServerPipeline()
                 try channel.pipeline.syncOperations.addHandler(ControlHandler(world: world, described: shared))
             }
             return Simulator(
-                world: world, group: group, ports: ports, control: control, transport: transport, described: described)
+                world: world, group: group, controlGroup: controlGroup, ports: ports, control: control,
+                transport: transport, described: described)
         } catch {
-            do { try await group.shutdownGracefully() } catch {}
+            await end([group, controlGroup])
             let reason = (error as? IOError).map { String(cString: strerror($0.errnoCode)) } ?? "\(error)"
             throw Failure(description: "cannot start on \(host): \(reason)")
         }
     }
 
     private init(
-        world: World, group: MultiThreadedEventLoopGroup, ports: [VenueName: VenuePort], control: any Channel,
-        transport: Transport, described: (exchanges: DescribedExchanges, port: Int)?
+        world: World, group: MultiThreadedEventLoopGroup, controlGroup: MultiThreadedEventLoopGroup,
+        ports: [VenueName: VenuePort], control: any Channel, transport: Transport,
+        described: (exchanges: DescribedExchanges, port: Int)?
     ) {
         self.world = world
         self.group = group
+        self.controlGroup = controlGroup
         self.ports = Mutex(ports)
         self.control = control
         self.transport = transport
@@ -123,7 +129,11 @@ package final class Simulator: Sendable {
 
     /// Ends every connection and the servers.
     package func stop() async {
-        // Throws only if it was stopped before.
-        do { try await group.shutdownGracefully() } catch {}
+        await Self.end([group, controlGroup])
+    }
+
+    private static func end(_ groups: [MultiThreadedEventLoopGroup]) async {
+        // Throws only if it was ended before.
+        for group in groups { do { try await group.shutdownGracefully() } catch {} }
     }
 }

@@ -189,7 +189,7 @@ struct StreamShape {
     func message(
         of trade: Trade, in pair: Pair, price: String, isSnapshot: Bool = false, isWrapped: Bool = true
     ) -> String {
-        let (bid, ask) = (PriceSeries.price(price, plus: -1), PriceSeries.price(price, plus: 2))
+        func plus(_ cents: Int64) -> String { PriceSeries.price(price, plus: cents) }
         func part(_ factor: Double) -> String { PriceSeries.price(price, times: factor) }
         switch venue {
         case .binance:
@@ -199,10 +199,10 @@ struct StreamShape {
             return isWrapped ? #"{"stream":"\#(name(of: pair))","data":\#(data)}"# : data
         case .coinbase, .cryptocompare:
             return
-                #"{"type":"ticker","sequence":\#(137_212_619_516 + trade.number * 20),"product_id":"\#(name(of: pair))","price":"\#(price)","open_24h":"\#(part(0.99))","volume_24h":"1836.96781750","low_24h":"\#(part(0.98))","high_24h":"\#(part(1.02))","volume_30d":"175984.53012145","best_bid":"\#(bid)","best_bid_size":"0.19921154","best_ask":"\#(ask)","best_ask_size":"0.05223077","side":"sell","time":"\#(VenueShape.iso(trade.nanoseconds, digits: 6))","trade_id":\#(trade.coinbaseID),"last_size":"0.00782662"}"#
+                #"{"type":"ticker","sequence":\#(137_212_619_516 + trade.number * 20),"product_id":"\#(name(of: pair))","price":"\#(price)","open_24h":"\#(part(0.99))","volume_24h":"1836.96781750","low_24h":"\#(part(0.98))","high_24h":"\#(part(1.02))","volume_30d":"175984.53012145","best_bid":"\#(plus(-1))","best_bid_size":"0.19921154","best_ask":"\#(plus(2))","best_ask_size":"0.05223077","side":"sell","time":"\#(VenueShape.iso(trade.nanoseconds, digits: 6))","trade_id":\#(trade.coinbaseID),"last_size":"0.00782662"}"#
         case .kraken:
             return
-                #"{"channel":"ticker","type":"\#(isSnapshot ? "snapshot" : "update")","data":[{"symbol":"\#(pair.rawValue)","bid":\#(bid),"bid_qty":0.56251979,"ask":\#(ask),"ask_qty":0.00044780,"last":\#(price),"volume":3156.84782110,"vwap":\#(part(1.01)),"low":\#(part(0.98)),"high":\#(part(1.02)),"change":-429.3,"change_pct":-0.51,"trades":135262,"timestamp":"\#(VenueShape.iso(trade.nanoseconds, digits: 6))"}]}"#
+                #"{"channel":"ticker","type":"\#(isSnapshot ? "snapshot" : "update")","data":[{"symbol":"\#(pair.rawValue)","bid":\#(plus(-1)),"bid_qty":0.56251979,"ask":\#(plus(2)),"ask_qty":0.00044780,"last":\#(price),"volume":3156.84782110,"vwap":\#(part(1.01)),"low":\#(part(0.98)),"high":\#(part(1.02)),"change":-429.3,"change_pct":-0.51,"trades":135262,"timestamp":"\#(VenueShape.iso(trade.nanoseconds, digits: 6))"}]}"#
         case .bitstamp:
             return
                 #"{"data":{"id":\#(650_885_871 + trade.number),"timestamp":"\#(trade.nanoseconds / 1_000_000_000)","amount":0.00274133,"amount_str":"0.00274133","price":\#(price),"price_str":"\#(price)","type":0,"microtimestamp":"\#(trade.nanoseconds / 1_000_000)000","buy_order_id":2058521371389952,"sell_order_id":2058521418514434},"channel":"\#(name(of: pair))","event":"trade"}"#

@@ -125,11 +125,16 @@ class Simulator:
         if faults:
             self.faults(faults)
 
+    def _control(self, path, script=None):
+        """The lines of a response. The timeout is a bound for a broken simulator, not for a busy one."""
+        data = None if script is None else script.encode()
+        return urllib.request.urlopen(f"{self.urls['control']}/{path}", data, timeout=30).read().decode().splitlines()
+
     def faults(self, script):
         """Sets a fault script; requests and time count anew. An empty one: nothing goes wrong."""
         for fault in re.findall(r"certificate (\S+)", script):
             self.certificates.for_simulator(fault)
-        urllib.request.urlopen(self.urls["control"] + "/faults", script.encode(), timeout=5).read()
+        self._control("faults", script)
         # A port is closed a moment after the script is set.
         for venue, *rule in (line.split() for line in script.splitlines()):
             if rule == ["always", "refuse"]:
@@ -143,19 +148,16 @@ class Simulator:
             return probe.connect_ex((host, int(port))) == 0
 
     def requests(self):
-        text = urllib.request.urlopen(self.urls["control"] + "/requests", timeout=5).read().decode()
-        return {name: int(count) for name, count in (line.split() for line in text.splitlines())}
+        return {name: int(count) for name, count in (line.split() for line in self._control("requests"))}
 
     def limits(self):
         """What each venue has seen, beside the limits that the real one publishes."""
-        text = urllib.request.urlopen(self.urls["control"] + "/limits", timeout=5).read().decode()
-        return dict(line.split(" ", 1) for line in text.splitlines())
+        return dict(line.split(" ", 1) for line in self._control("limits"))
 
     def streams(self):
         """The counts of each venue's streams: open, opened, messages, received, refused."""
-        text = urllib.request.urlopen(self.urls["control"] + "/streams", timeout=5).read().decode()
         counts = {}
-        for name, *words in (line.split() for line in text.splitlines()):
+        for name, *words in (line.split() for line in self._control("streams")):
             counts[name] = {word: int(count) for word, count in zip(words[::2], words[1::2])}
         return counts
 
