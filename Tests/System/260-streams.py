@@ -5,7 +5,6 @@ Most scenarios wait for deadlines, so they run at the same time. KILLS: the numb
 by default.
 """
 
-import bisect
 import os
 import ssl
 import sys
@@ -402,23 +401,27 @@ def _(scene):
     node = scene.node(market, ("binance",))
     node.streaming("binance")
     processes = (market.simulator.process, node.daemon.process, node.changes.process)
-    since, without = time.monotonic(), delayed(*processes)
+    since, without, before = time.monotonic(), delayed(*processes), market.streams()["binance"]["messages"]
     market.simulator.faults("binance stream always burst 20000\n")
     time.sleep(5)
+    # 60,000 to the daemon, as many to the tape, and a burst that only one of them has. On a busy machine the tape is read much later.
+    sent = lambda: market.streams()["binance"]["messages"] - before
+    wait_until(lambda: sent() >= 140_000, every=0.1, what=lambda: f"140,000 messages, of which there are {sent()}")
     market.simulator.faults("binance stream always maintenance\n")
-    course = market.tape.course
+    ended = time.monotonic()
     time.sleep(3)
+    with urllib.request.urlopen(market.simulator.urls["binance"] + "/api/v3/ticker/price?symbol=BTCUSDT", timeout=30) as response:
+        last = Decimal(json.load(response)["price"])
     # Not counting the time for which the machine had no processor for them.
-    while Decimal(node.changes.seen[-1][1]["quote"]["value"]) != course.prices[-1] and (
-            time.monotonic() < since + 8 + delayed(*processes) - without):
+    while Decimal(node.changes.seen[-1][1]["quote"]["value"]) != last and (
+            time.monotonic() < ended + 3 + delayed(*processes) - without):
         time.sleep(0.05)
-    assert len(course.times) - bisect.bisect_left(course.times, since) >= 60_000, len(course.times)
     equal(market.attempts("binance"), [1], node.ends())
-    equal(Decimal(node.changes.seen[-1][1]["quote"]["value"]), course.prices[-1], "the last price")
+    equal(Decimal(node.changes.seen[-1][1]["quote"]["value"]), last, "the last price")
     ticks = [state["tick"] for _, state in node.ticks.seen]
     equal(ticks, list(range(ticks[0], ticks[0] + len(ticks))), "a state of each tick")
     assert len([at for at, _ in node.ticks.seen if at >= since]) >= 7, node.ticks.seen
-    return f"{len(course.times)} trades, {len(node.changes.seen)} changes"
+    return f"{sent()} messages, {len(node.changes.seen)} changes"
 
 
 @beside("the streams show a fall of 0.7 % first, and the requests that they start confirm it: nobody waits for the tick")
