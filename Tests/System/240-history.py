@@ -258,8 +258,8 @@ def _():
         return client.call("io.btcpriced.History.GetHistory", step=step)["parameters"]["candles"]
 
     def shown():
-        quote = btcctl(place, "current", "--json").json
-        return quote["confirmation"], Decimal(quote["quote"]["value"]) > 72_000
+        found = btcctl(place, "current", "--json").json
+        return found["quote"] and (found["confirmation"], Decimal(found["quote"]["value"]) > 72_000)
     wait_until(lambda: shown() == ("unconfirmed", True), what=shown)
     wait_until(lambda: any(candle["doubtful"] == 1 and Decimal(candle["high"]) > 72_000 for candle in candles("second")), what="such a second")
     simulator.faults("")
@@ -328,8 +328,8 @@ def _():
     # Neither the present minute nor the one that has just ended comes from an exchange.
     foreign = max(start for start, row in known.items() if row[6] != "own")
     assert foreign <= now // 60 * 60 - 60, (foreign, now)
-    status = btcctl(place, "status", "--json").json["status"]["ticks"]
-    equal(status["skipped"], 0)
+    skipped = btcctl(place, "status", "--json").json["status"]["ticks"]["skipped"]
+    assert skipped <= delayed(daemon.process), f"{skipped} ticks skipped, {delayed(daemon.process)} s without a processor"
     # A minute of the daemon itself, and a gap.
     daemon.stop()
     database = sqlite3.connect(f"{place.state}/history.sqlite3")
