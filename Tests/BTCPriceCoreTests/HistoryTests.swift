@@ -387,8 +387,8 @@ private final class ScriptedCandles: CandleLoader {
     private func finish<Value: Sendable>(_ task: Task<Value, any Error>, _ clock: TestClock) async throws -> Value {
         let mover = Task {
             while !Task.isCancelled {
-                // The clock advances only while a task waits, or else the price becomes old on a slow machine.
-                if clock.timers > 0 { clock.advance(to: clock.offset + .milliseconds(500)) }
+                // The clock does not advance while a response is awaited, or else the price becomes old on a slow machine.
+                if let wait = clock.nextWait, wait < Backfill.timeout { clock.advance(to: clock.offset + wait) }
                 for _ in 0..<50 { await Task.yield() }
             }
         }

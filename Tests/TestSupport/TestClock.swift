@@ -64,6 +64,11 @@ package final class TestClock: BoottimeClock, Sendable {
     /// The number of tasks that sleep now.
     package var timers: Int { state.withLock { $0.sleepers.count } }
 
+    /// The time until the next task wakes; `nil` if none sleeps.
+    package var nextWait: Duration? {
+        state.withLock { state in state.sleepers.values.map(\.deadline).min().map { state.now.duration(to: $0) } }
+    }
+
     /// Waits until a task sleeps until this time.
     package func timer(at offset: Duration) async {
         let deadline = start.advanced(by: offset)
