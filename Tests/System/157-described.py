@@ -99,7 +99,7 @@ def _():
     assert "mine" in sources(place, "EUR")
     contains(btcctl(place, "metrics").out, 'source="mine"')
     # It lies: the price goes on with the other exchange's, and says why.
-    urllib.request.urlopen(urllib.request.Request(simulator.urls["control"] + "/price/mine", b"1.05", method="POST"), timeout=5).read()
+    simulator.control("price/mine", "1.05")
     wait_until(lambda: state(place, "EUR")["quote"]["source"] == "kraken", what="the other exchange's price")
     daemon.stop()
     simulator.stop()

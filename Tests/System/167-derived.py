@@ -286,8 +286,7 @@ def adversary(label, liars, factor, wrong_rate, upstream):
     right = float(becomes(place, "BRL", lambda s: s["freshness"] == "fresh" and not s["derived"], label)["quote"]["value"])
     wait_until(lambda: state(place, "BRL")["tick"] > 7, what=f"the ticks before the lie: {label}")
     for name in liars:
-        urllib.request.urlopen(urllib.request.Request(
-            f"{simulator.urls['control']}/price/{name}", factor.encode(), method="POST"), timeout=5).read()
+        simulator.control(f"price/{name}", factor)
     begun, wrong, fresh_ones = time.monotonic(), 0, 0
     while (passed := time.monotonic() - begun) < 15:
         shown = state(place, "BRL")

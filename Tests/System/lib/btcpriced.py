@@ -48,7 +48,6 @@ def patient(*sources):
     return ("--tick-budget-ms", "10000", *(word for source in sources for word in (f"--source-{source}-timeout-ms", "10000")))
 
 
-
 # Nothing that the developer has set may reach the binaries.
 for name in list(os.environ):
     if name.startswith("BTC_PRICED_"):
@@ -125,7 +124,7 @@ class Simulator:
         if faults:
             self.faults(faults)
 
-    def _control(self, path, script=None):
+    def control(self, path, script=None):
         """The lines of a response. The timeout is a bound for a broken simulator, not for a busy one."""
         data = None if script is None else script.encode()
         return urllib.request.urlopen(f"{self.urls['control']}/{path}", data, timeout=30).read().decode().splitlines()
@@ -134,7 +133,7 @@ class Simulator:
         """Sets a fault script; requests and time count anew. An empty one: nothing goes wrong."""
         for fault in re.findall(r"certificate (\S+)", script):
             self.certificates.for_simulator(fault)
-        self._control("faults", script)
+        self.control("faults", script)
         # A port is closed a moment after the script is set.
         for venue, *rule in (line.split() for line in script.splitlines()):
             if rule == ["always", "refuse"]:
@@ -148,16 +147,16 @@ class Simulator:
             return probe.connect_ex((host, int(port))) == 0
 
     def requests(self):
-        return {name: int(count) for name, count in (line.split() for line in self._control("requests"))}
+        return {name: int(count) for name, count in (line.split() for line in self.control("requests"))}
 
     def limits(self):
         """What each venue has seen, beside the limits that the real one publishes."""
-        return dict(line.split(" ", 1) for line in self._control("limits"))
+        return dict(line.split(" ", 1) for line in self.control("limits"))
 
     def streams(self):
         """The counts of each venue's streams: open, opened, messages, received, refused."""
         counts = {}
-        for name, *words in (line.split() for line in self._control("streams")):
+        for name, *words in (line.split() for line in self.control("streams")):
             counts[name] = {word: int(count) for word, count in zip(words[::2], words[1::2])}
         return counts
 
