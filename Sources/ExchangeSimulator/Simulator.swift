@@ -14,9 +14,7 @@ package final class Simulator: Sendable {
     }
 
     private let world: World
-    private let group: MultiThreadedEventLoopGroup
-    /// The control port's thread: streams that keep the other one busy do not delay a fault.
-    private let controlGroup: MultiThreadedEventLoopGroup
+    private let groups: [MultiThreadedEventLoopGroup]
     private let ports: Mutex<[VenueName: VenuePort]>
     private let control: any Channel
     private let transport: Transport
@@ -37,6 +35,7 @@ package final class Simulator: Sendable {
     ) async throws(Failure) -> Simulator {
         let world = World(feed: feed, script: script, tradesPerSecond: trades)
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        // The control port has its own thread: streams that keep the other one busy do not delay a fault.
         let controlGroup = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         do {
             let transport = try Transport(
@@ -70,8 +69,8 @@ package final class Simulator: Sendable {
                 try channel.pipeline.syncOperations.addHandler(ControlHandler(world: world, described: shared))
             }
             return Simulator(
-                world: world, group: group, controlGroup: controlGroup, ports: ports, control: control,
-                transport: transport, described: described)
+                world: world, groups: [group, controlGroup], ports: ports, control: control, transport: transport,
+                described: described)
         } catch {
             await end([group, controlGroup])
             let reason = (error as? IOError).map { String(cString: strerror($0.errnoCode)) } ?? "\(error)"
@@ -80,13 +79,11 @@ package final class Simulator: Sendable {
     }
 
     private init(
-        world: World, group: MultiThreadedEventLoopGroup, controlGroup: MultiThreadedEventLoopGroup,
-        ports: [VenueName: VenuePort], control: any Channel, transport: Transport,
-        described: (exchanges: DescribedExchanges, port: Int)?
+        world: World, groups: [MultiThreadedEventLoopGroup], ports: [VenueName: VenuePort], control: any Channel,
+        transport: Transport, described: (exchanges: DescribedExchanges, port: Int)?
     ) {
         self.world = world
-        self.group = group
-        self.controlGroup = controlGroup
+        self.groups = groups
         self.ports = Mutex(ports)
         self.control = control
         self.transport = transport
@@ -129,7 +126,7 @@ package final class Simulator: Sendable {
 
     /// Ends every connection and the servers.
     package func stop() async {
-        await Self.end([group, controlGroup])
+        await Self.end(groups)
     }
 
     private static func end(_ groups: [MultiThreadedEventLoopGroup]) async {

@@ -75,6 +75,8 @@ def _():
     for value in ("68001", "68002", "68003"):
         stage.price(value)
     time.sleep(0.5)
+    # It has read the last price as soon as it sleeps again.
+    wait_until(lambda: Path(f"/proc/{stage.process.pid}/stat").read_text().rpartition(")")[2].split()[0] == "S", what="btcctl sleeps")
     equal(stage.lines(), ["begin 68000 after none"], "one at a time")
     Path(f"{stage.file}.go").write_text("\n")
     stage.logged("begin 68000 after none", "end 68000", "begin 68003 after 68000")

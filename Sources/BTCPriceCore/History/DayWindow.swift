@@ -3,10 +3,15 @@ struct DayWindow: Sendable {
     /// The minutes of a day, including the current one.
     static let minutes: Int64 = 1440
 
-    /// The known minutes, from the oldest to the newest.
+    /// The known minutes, from the oldest to the newest. They stay where they are, so that memory does not grow.
     private var known: [Candle] = []
     /// All minutes before the newest one.
     private var before: Candle?
+
+    init() {
+        // A restored day begins a few minutes before the one that is kept.
+        known.reserveCapacity(Int(Self.minutes) + 10)
+    }
 
     /// - Parameter second: Unix seconds.
     mutating func add(_ price: Price, isInDoubt: Bool, at second: Int64) {
@@ -23,19 +28,19 @@ struct DayWindow: Sendable {
     }
 
     /// Adds one-minute candles for minutes that are not known, or known only from a later part because the daemon was restarted in them.
+    /// - Parameter candles: From the oldest to the newest.
     mutating func restore(_ candles: [Candle]) {
-        var minutes = Dictionary(uniqueKeysWithValues: known.map { ($0.start, $0) })
+        var index = 0
         for candle in candles {
-            if let later = minutes[candle.start] {
-                guard candle.origin == Candle.own, later.origin == Candle.own else { continue }
+            while index < known.count, known[index].start < candle.start { index += 1 }
+            if index == known.count || known[index].start > candle.start {
+                known.insert(candle, at: index)
+            } else if candle.origin == Candle.own, known[index].origin == Candle.own {
                 var whole = candle
-                whole.add(later)
-                minutes[candle.start] = whole
-            } else {
-                minutes[candle.start] = candle
+                whole.add(known[index])
+                known[index] = whole
             }
         }
-        known = minutes.values.sorted { $0.start < $1.start }
         measure()
     }
 

@@ -1,7 +1,7 @@
 /// The prices of the last hour of one currency, at most one per second: a pure value.
 struct RecentPrices: Sendable {
     /// How long a price is kept, in seconds.
-    static let span: Int64 = 3600
+    static let span = Candle.Step.hour.seconds
 
     /// A price in 16 bytes, with or without being optional.
     private struct Entry {
@@ -17,8 +17,7 @@ struct RecentPrices: Sendable {
     private var newest: Int64?
 
     private func index(_ second: Int64) -> Int {
-        let rest = Int(second % Self.span)
-        return rest < 0 ? rest + Int(Self.span) : rest
+        Int(second - Candle.Step.hour.start(of: second))
     }
 
     /// - Parameter second: Unix seconds.
