@@ -181,8 +181,8 @@ let package = Package(
         test(
             "btc-price-http",
             [
-                "BTCPriceCore", "BTCPriceSocket", "TestSupport", .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
+                "BTCPriceCore", "BTCPriceSocket", "CommandLine", "TestSupport",
+                .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOHTTP1", package: "swift-nio"),
             ]),
         test("btc-price-fleet", ["BTCPriceCore", "BTCPriceSocket", "TestSupport"]),
         test("ExchangeSimulator", ["TestSupport"]),

@@ -1,4 +1,4 @@
-import BTCPriceSocket
+@testable import BTCPriceSocket
 
 /// Reads a JSON value. Printed and read again, it is the same value, and the text contains no NUL.
 func json(_ input: [UInt8]) {

@@ -13,7 +13,7 @@ struct Assembly {
     let settings: Settings
     let environment: [String: String]
     let logger: Logger
-    let level: SharedLogLevel
+    let level: Replaceable<Logger.Level>
     /// Reads the settings again, for a reload.
     let readAnew: @Sendable () throws(SettingsError) -> Settings
 
@@ -53,7 +53,7 @@ struct Assembly {
         let candidates = try ConfiguredSources(
             settings, client: client, credentials: credentials, instance: instance, now: now, logger: logger,
             report: { reporter.report($1, ofStream: $0) })
-        let running = RunningSettings(settings, unusable: candidates.unusable)
+        let running = Replaceable(RunningSettings(settings: settings, unusable: candidates.unusable))
         let archive = settings.history.map { history in
             HistoryStore(
                 directory: settings.directories.state, settings: history.store, now: now,
@@ -184,12 +184,8 @@ struct Assembly {
     }
 
     private func takeDirectories() throws -> StateLock? {
-        do {
-            if let problem = try settings.directories.make() {
-                logger.tell(.stateUnusable, "\(problem); the price is still updated, but a reboot loses it")
-            }
-        } catch {
-            throw StartFailure(description: "\(error)")
+        if let problem = try settings.directories.make() {
+            logger.tell(.stateUnusable, "\(problem); the price is still updated, but a reboot loses it")
         }
         do {
             return try StateLock(directory: settings.directories.state)

@@ -9,7 +9,7 @@ import BTCPriceNetworking
 struct CallHandler: Sendable {
     let instance: String
     let startedAt: ObservationTime
-    let running: RunningSettings
+    let running: Replaceable<RunningSettings>
     /// Fixed at the start: a reload does not change them.
     let directories: Directories
     let engine: PriceEngine

@@ -38,43 +38,31 @@ package enum Daemon {
     }
 
     private static func run(_ commandLine: DaemonCommandLine, environment: [String: String]) async -> Int32 {
-        switch commandLine.action {
-        case .printStandardConfiguration:
+        if case .printStandardConfiguration = commandLine.action {
             print(SettingKey.standardFile, terminator: "")
             return 0
-        case .run, .checkConfiguration, .printConfiguration, .tryExchange: break
         }
         let settings: Settings
         do {
             ServerLimits.raiseDescriptors()
             settings = try Settings.read(commandLine: commandLine, environment: environment, uid: getuid())
+            for warning in settings.warnings { complain(warning, level: .warning) }
+            switch commandLine.action {
+            case .checkConfiguration:
+                try ExchangeClient.check(settings.clientSettings)
+                print("The configuration is good.")
+                return 0
+            case .printConfiguration:
+                print(settings.listing, terminator: "")
+                return 0
+            case .tryExchange(let name, let body):
+                return try await ExchangeTrials.run(name, body: body, settings, environment: environment)
+                    ? 0 : Exit.failure
+            case .run, .printStandardConfiguration: break
+            }
         } catch {
             complain("\(error)")
             return Exit.configuration
-        }
-        for warning in settings.warnings { complain(warning, level: .warning) }
-        switch commandLine.action {
-        case .checkConfiguration:
-            do {
-                try ExchangeClient.check(settings.clientSettings)
-            } catch {
-                complain("\(error)")
-                return Exit.configuration
-            }
-            print("The configuration is good.")
-            return 0
-        case .printConfiguration:
-            print(settings.listing, terminator: "")
-            return 0
-        case .tryExchange(let name, let body):
-            do {
-                return try await ExchangeTrials.run(name, body: body, settings, environment: environment)
-                    ? 0 : Exit.failure
-            } catch {
-                complain("\(error)")
-                return Exit.configuration
-            }
-        default: break
         }
         let descriptors = ServerLimits.descriptors
         guard descriptors >= ServerLimits.fewestDescriptors else {
@@ -83,7 +71,7 @@ package enum Daemon {
             )
             return Exit.failure
         }
-        let level = SharedLogLevel(settings.logLevel)
+        let level = Replaceable(settings.logLevel)
         let logger = logger(level: level, environment: environment)
         let assembly = Assembly(
             settings: settings, environment: environment, logger: logger, level: level,
@@ -121,7 +109,7 @@ package enum Daemon {
         logger.log(level: level, "\(text.printable)")
     }
 
-    private static func logger(level: SharedLogLevel, environment: [String: String]) -> Logger {
+    private static func logger(level: Replaceable<Logger.Level>, environment: [String: String]) -> Logger {
         Logger(label: Product.name) {
             AdjustableLogHandler(
                 JournalLogHandler.orStandardError(identifier: $0, environment: environment), level: level)

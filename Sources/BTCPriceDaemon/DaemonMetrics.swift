@@ -31,24 +31,24 @@ struct DaemonMetrics {
 
     private var prices: [MetricFamily] {
         [
-            family("price", .gauge, "The price of one bitcoin.") { $0.record.state.quote.map { $0.value.description } },
-            family("price_timestamp_seconds", .gauge, "When the price was observed, Unix time.") {
+            gauge("price", "The price of one bitcoin.") { $0.record.state.quote.map { $0.value.description } },
+            gauge("price_timestamp_seconds", "When the price was observed, Unix time.") {
                 $0.record.state.quote.map { Self.seconds($0.timestamp.milliseconds) }
             },
-            family("price_age_seconds", .gauge, "The age of the price, exact within a boot.") {
+            gauge("price_age_seconds", "The age of the price, exact within a boot.") {
                 age(of: $0.record.state).map(Self.seconds)
             },
-            family(
-                "price_uncertainty", .gauge,
+            gauge(
+                "price_uncertainty",
                 "The median of the markets is within this distance of the price, 19 times out of 20."
             ) { $0.record.state.uncertainty.map { $0.plusMinus.description } },
-            family("price_24h_open", .gauge, "The first price of the last 24 hours.") {
+            gauge("price_24h_open", "The first price of the last 24 hours.") {
                 $0.record.state.day?.open.description
             },
-            family("price_24h_high", .gauge, "The highest price of the last 24 hours.") {
+            gauge("price_24h_high", "The highest price of the last 24 hours.") {
                 $0.record.state.day?.high.description
             },
-            family("price_24h_low", .gauge, "The lowest price of the last 24 hours.") {
+            gauge("price_24h_low", "The lowest price of the last 24 hours.") {
                 $0.record.state.day?.low.description
             },
             states("price_state", "Whether the price is current.", ["fresh", "stale", "none", "paused"]) {
@@ -57,8 +57,8 @@ struct DaemonMetrics {
             states(
                 "price_confirmation", "Whether other markets confirm the price.", Confirmation.allCases.map(\.rawValue)
             ) { $0.record.state.confirmation?.rawValue },
-            family(
-                "price_derived", .gauge,
+            gauge(
+                "price_derived",
                 "1 if the price is derived from that in another currency, by a reference rate; 0 if it is a market's."
             ) { $0.record.state.quote == nil ? nil : $0.record.state.derivation == nil ? "0" : "1" },
             MetricFamily(
@@ -89,10 +89,10 @@ struct DaemonMetrics {
 
     private var sources: [MetricFamily] {
         [
-            ofSources("source_price", .gauge, "The last price of the source that was not doubted, as it was read.") {
+            ofSources("source_price", "The last price of the source that was not doubted, as it was read.") {
                 $0.lastPrice?.description
             },
-            ofSources("source_timestamp_seconds", .gauge, "When the source last gave a price, Unix time.") {
+            ofSources("source_timestamp_seconds", "When the source last gave a price, Unix time.") {
                 $0.lastSuccess.map { Self.seconds($0.milliseconds) }
             },
             MetricFamily(
@@ -105,7 +105,7 @@ struct DaemonMetrics {
                     }
                 }),
             ofSources(
-                "source_cooldown_until_timestamp_seconds", .gauge, "Until when the source is not requested, Unix time."
+                "source_cooldown_until_timestamp_seconds", "Until when the source is not requested, Unix time."
             ) { $0.cooldownUntil.map { Self.seconds($0.milliseconds) } },
             MetricFamily(
                 "btcpriced_source_requests", .counter, "Requests that have ended, by their result.",
@@ -134,11 +134,9 @@ struct DaemonMetrics {
 
     private var reports: [SourceReport] { currencies.flatMap(\.sources) }
 
-    private func ofSources(
-        _ name: String, _ kind: MetricFamily.Kind, _ help: String, _ value: (SourceReport) -> String?
-    ) -> MetricFamily {
+    private func ofSources(_ name: String, _ help: String, _ value: (SourceReport) -> String?) -> MetricFamily {
         MetricFamily(
-            "btcpriced_\(name)", kind, help,
+            "btcpriced_\(name)", .gauge, help,
             samples: reports.compactMap { source in
                 value(source).map { MetricFamily.Sample(labels: Self.labels(of: source), value: $0) }
             })
@@ -187,10 +185,10 @@ struct DaemonMetrics {
             MetricFamily(
                 "btcpriced_tick_duration_seconds", .histogram, "How long the ticks took.",
                 samples: currencies.flatMap { Self.histogram($0.record.durations, Self.labels(of: $0.currency)) }),
-            family("last_tick_timestamp_seconds", .gauge, "When the last tick ended, Unix time.") {
+            gauge("last_tick_timestamp_seconds", "When the last tick ended, Unix time.") {
                 $0.record.lastTick.map { Self.seconds($0.milliseconds) }
             },
-            family("tick_interval_seconds", .gauge, "The time between two ticks.") {
+            gauge("tick_interval_seconds", "The time between two ticks.") {
                 Self.seconds($0.interval.wholeMilliseconds)
             },
         ]
@@ -206,8 +204,8 @@ struct DaemonMetrics {
 
     private var socket: [MetricFamily] {
         [
-            single("clients", .gauge, "Open connections to the socket.", "\(clients.connections)"),
-            single("watchers", .gauge, "Connections that watch the price.", "\(clients.watchers)"),
+            single("clients", "Open connections to the socket.", "\(clients.connections)"),
+            single("watchers", "Connections that watch the price.", "\(clients.watchers)"),
             MetricFamily(
                 "btcpriced_calls", .counter, "Calls that got a reply.",
                 samples: PriceMethod.allCases.flatMap { method in
@@ -271,11 +269,9 @@ struct DaemonMetrics {
 
     // MARK: - Samples
 
-    private func family(
-        _ name: String, _ kind: MetricFamily.Kind, _ help: String, _ value: (OfCurrency) -> String?
-    ) -> MetricFamily {
+    private func gauge(_ name: String, _ help: String, _ value: (OfCurrency) -> String?) -> MetricFamily {
         MetricFamily(
-            "btcpriced_\(name)", kind, help,
+            "btcpriced_\(name)", .gauge, help,
             samples: currencies.compactMap { currency in
                 value(currency).map { .init(labels: Self.labels(of: currency.currency), value: $0) }
             })
@@ -296,8 +292,8 @@ struct DaemonMetrics {
             })
     }
 
-    private func single(_ name: String, _ kind: MetricFamily.Kind, _ help: String, _ value: String) -> MetricFamily {
-        MetricFamily("btcpriced_\(name)", kind, help, samples: [.init(value: value)])
+    private func single(_ name: String, _ help: String, _ value: String) -> MetricFamily {
+        MetricFamily("btcpriced_\(name)", .gauge, help, samples: [.init(value: value)])
     }
 
     private static func labels(of currency: Currency) -> [MetricFamily.Label] {

@@ -30,16 +30,6 @@ package struct Chart: Sendable {
         package struct Label: Sendable, Hashable {
             package let second: Int64
             package let text: String
-
-            package init(_ second: Int64, _ text: String) {
-                self.second = second
-                self.text = text
-            }
-        }
-
-        package init(_ range: Range<Int64>, labels: [Label]) {
-            self.range = range
-            self.labels = labels
         }
     }
 

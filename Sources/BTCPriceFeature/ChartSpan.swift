@@ -42,7 +42,7 @@ package enum ChartSpan: String, Sendable, Hashable, CaseIterable {
         // A label takes about eight columns.
         let least = length / Int64(max(2, width / 10))
         let calendar = ReaderCalendar(isUTC: isUTC)
-        return Chart.Axis(range, labels: calendar.labels(in: range, atLeast: least))
+        return Chart.Axis(range: range, labels: calendar.labels(in: range, atLeast: least))
     }
 }
 
@@ -93,7 +93,7 @@ extension ReaderCalendar {
             let second = moments(at: wall).first(where: range.contains) ?? first(at: wall)
             guard second < range.upperBound else { break }
             if range.contains(second), isShown(second, for: wall, pace) {
-                labels.append(.init(second, text(meant, pace)))
+                labels.append(.init(second: second, text: text(meant, pace)))
             }
             switch pace {
             case .minutes(let minutes): meant.tm_min += minutes

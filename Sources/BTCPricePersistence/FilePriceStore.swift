@@ -167,10 +167,7 @@ package final class FilePriceStore: PriceStore {
 
     /// Runs on the disk's queue.
     private func sync() {
-        let bytes = state.withLock { state in
-            defer { state.unsynced = nil }
-            return state.unsynced
-        }
+        let bytes = state.withLock { $0.unsynced.take() }
         var failure: PriceStoreError?
         if let bytes {
             do {

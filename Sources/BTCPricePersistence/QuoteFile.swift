@@ -24,12 +24,14 @@ struct QuoteFile: Equatable {
     /// The number of saves, continued over restarts. Of two copies the higher one is newer, regardless of the wall clock.
     var sequence: Int64
     /// The last price of each currency that had one.
-    var prices: [CachedPrice]
+    var prices: [CachedPrice] = []
     /// The cooldowns that a restart must not shorten, by the source's name.
     var cooldowns: [String: KeptCooldown] = [:]
     /// What was in the file and is not valid, each with the reason.
     var unusable: [String] = []
+}
 
+extension QuoteFile {
     func encoded() throws(Damage) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(1024)
@@ -61,12 +63,6 @@ struct QuoteFile: Equatable {
         } catch {
             throw Damage("not the expected JSON")
         }
-    }
-
-    init(sequence: Int64, prices: [CachedPrice] = [], cooldowns: [String: KeptCooldown] = [:]) {
-        self.sequence = sequence
-        self.prices = prices
-        self.cooldowns = cooldowns
     }
 
     private static func hexadecimal(_ value: UInt32) -> String {

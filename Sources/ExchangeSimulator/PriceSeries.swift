@@ -45,9 +45,7 @@ package struct PriceSeries: Sendable {
 
     /// The price multiplied by `factor`, rounded to the cent.
     static func price(_ price: String, times factor: Double) -> String {
-        let cents = cents((Double(price) ?? 0) * factor)
-        let rest = abs(cents % 100)
-        return "\(cents / 100).\(rest < 10 ? "0" : "")\(rest)"
+        text(cents((Double(price) ?? 0) * factor))
     }
 
     /// The price plus a number of cents.
@@ -61,8 +59,8 @@ package struct PriceSeries: Sendable {
     }
 
     static func text(_ cents: Int64) -> String {
-        let fraction = String(cents % 100)
-        return "\(cents / 100).\(fraction.count == 1 ? "0" : "")\(fraction)"
+        let rest = abs(cents % 100)
+        return "\(cents / 100).\(rest < 10 ? "0" : "")\(rest)"
     }
 
     /// The next price as decimal text.

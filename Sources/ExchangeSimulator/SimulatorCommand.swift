@@ -2,21 +2,7 @@ import BTCPriceSocket
 import CommandLine
 import Glibc
 
-package enum SimulatorProgram {
-    /// Reads the command line and runs until SIGTERM or SIGINT.
-    package static func main() async {
-        let command = SimulatorCommand.program.readOrExit(Array(Swift.CommandLine.arguments.dropFirst())) {
-            line throws(UsageError) in try SimulatorCommand(line)
-        }
-        do {
-            try await command.run()
-        } catch {
-            SimulatorCommand.program.fail("\(error)", status: 1)
-        }
-    }
-}
-
-struct SimulatorCommand {
+package struct SimulatorCommand {
     private let feed: PriceSeries
     private let script: FaultScript
     private let port: Int
@@ -27,6 +13,18 @@ struct SimulatorCommand {
     private let trades: Double
     /// The seed to print; `nil` for a replay.
     private let seed: UInt64?
+
+    /// Reads the command line and runs until SIGTERM or SIGINT.
+    package static func main() async {
+        let command = program.readOrExit(Array(Swift.CommandLine.arguments.dropFirst())) {
+            line throws(UsageError) in try SimulatorCommand(line)
+        }
+        do {
+            try await command.run()
+        } catch {
+            program.fail("\(error)", status: 1)
+        }
+    }
 
     static let program = Program(
         Command(

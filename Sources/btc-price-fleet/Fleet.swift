@@ -50,14 +50,14 @@ struct Fleet {
         loop.start(
             Publishing(name: name, bootID: Self.random(), isForHomeAssistant: isForHomeAssistant, news: news))
         let watch = PriceWatch(socket: socket)
-        let hasComplained = Mutex(false)
+        let hasComplained = Atomic(false)
         watch.start(.ticks) { [logger] seen in
             switch seen {
             case .state(let message, let interval):
-                if hasComplained.withLock({ $0.take() }) { logger.info("The daemon is reachable again.") }
+                if hasComplained.exchange(false, ordering: .relaxed) { logger.info("The daemon is reachable again.") }
                 news.put(message, interval: interval)
             case .gone(let error):
-                if !hasComplained.withLock({ $0.set() }) {
+                if !hasComplained.exchange(true, ordering: .relaxed) {
                     logger.warning("The daemon can't be reached: \(error). Nothing is published until it is back.")
                 }
                 news.daemonIsGone()
@@ -152,20 +152,4 @@ struct Fleet {
 /// An error that keeps the program from starting.
 struct FleetStartFailure: Error, CustomStringConvertible {
     let description: String
-}
-
-extension Bool {
-    /// Sets the value to true.
-    /// - Returns: The previous value.
-    fileprivate mutating func set() -> Bool {
-        defer { self = true }
-        return self
-    }
-
-    /// Sets the value to false.
-    /// - Returns: The previous value.
-    fileprivate mutating func take() -> Bool {
-        defer { self = false }
-        return self
-    }
 }

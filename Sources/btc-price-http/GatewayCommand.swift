@@ -61,12 +61,8 @@ struct GatewayCommand {
     }
 
     private static func entries(
-        of text: String, _ read: (Substring) throws(AllowList.Mistake) -> String
+        of text: String, _ read: (Substring) throws(UsageError) -> String
     ) throws(UsageError) -> [String] {
-        do throws(AllowList.Mistake) {
-            return try text.split(separator: ",").map { (entry) throws(AllowList.Mistake) in try read(entry) }
-        } catch {
-            throw UsageError(error.description)
-        }
+        try text.split(separator: ",").map { (entry) throws(UsageError) in try read(entry) }
     }
 }

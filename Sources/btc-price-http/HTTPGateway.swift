@@ -48,15 +48,13 @@ struct HTTPGateway {
         let policy = AccessPolicy(hosts: Set(command.hosts), origins: Set(command.origins))
         let daemon = DaemonClient(maxAge: command.maxAge, socket: socket)
         let kept = { @Sendable in try? await daemon.kept() }
-        let streams = EventStreams(atMost: limits.streams, socket: socket, kept: kept, on: eventLoop)
-        let parts = NIOLoopBound(
-            Parts(table: GatewayConnections(limits: limits), streams: streams), eventLoop: eventLoop)
+        let streams = NIOLoopBound(
+            EventStreams(atMost: limits.streams, socket: socket, kept: kept, on: eventLoop), eventLoop: eventLoop)
         let routes = GatewayRoutes(
-            daemon: daemon, policy: policy, maxAge: command.maxAge,
-            hasRoomForStream: { parts.value.streams.hasRoom })
+            daemon: daemon, policy: policy, maxAge: command.maxAge, hasRoomForStream: { streams.value.hasRoom })
         let shared = NIOLoopBound(
             GatewayConnection.Environment(
-                limits: limits, table: parts.value.table, streams: parts.value.streams, executor: executor,
+                limits: limits, table: GatewayConnections(limits: limits), streams: streams.value, executor: executor,
                 clock: HTTPDate(), respond: { await routes.response(to: $0) }), eventLoop: eventLoop)
         let channels = try await listen(bootstrap(shared, on: eventLoop), on: eventLoop)
         let manager = ServiceManager()
@@ -71,15 +69,10 @@ struct HTTPGateway {
         for await _ in signals { break }
         manager.stopping()
         for channel in channels { try? await channel.close() }
-        parts.value.table.endAll()
+        shared.value.table.endAll()
         // Wait up to 2 s for responses that are being prepared.
-        for _ in 0..<40 where !parts.value.table.isEmpty { try? await Task.sleep(for: .milliseconds(50)) }
+        for _ in 0..<40 where !shared.value.table.isEmpty { try? await Task.sleep(for: .milliseconds(50)) }
         logger.info("Stopped.")
-    }
-
-    private struct Parts {
-        let table: GatewayConnections
-        let streams: EventStreams
     }
 
     private var limits: GatewayLimits {

@@ -1,3 +1,3 @@
 import ExchangeSimulator
 
-await SimulatorProgram.main()
+await SimulatorCommand.main()

@@ -16,12 +16,7 @@ final class EuroWorld: Sendable {
     let engine: PriceEngine
 
     init(_ policy: DerivationPolicy, rate: String? = "24.527", sources: [String] = ["ecb", "frankfurter"]) async {
-        let now: TimeSource = { [clock] in
-            let passed = clock.offset.wholeMilliseconds
-            return ObservationTime(
-                wall: Timestamp(milliseconds: World.start.wall.milliseconds + passed),
-                boottime: World.start.boottime + passed)
-        }
+        let now: TimeSource = { [clock] in World.start.advanced(by: clock.offset) }
         func source(_ loader: SetLoader) -> FetchLatestPrice {
             FetchLatestPrice(
                 loader: loader, address: "https://\(loader.venue.name)", timeout: .milliseconds(800),

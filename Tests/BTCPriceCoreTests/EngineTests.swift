@@ -23,9 +23,7 @@ import Testing
         await world.ticker.start()
         for second in 0..<5 {
             if second > 0 { await world.clock.run(to: .seconds(second)) }
-            await world.primary.isAsked()
-            world.primary.answer("6890\(second)")
-            _ = await world.nextTick()
+            _ = await world.tick("6890\(second)")
         }
         #expect(world.shownUnsaved.count == 0)
         #expect(world.saves.count == 5)
@@ -93,15 +91,11 @@ import Testing
     @Test func `a late tick has its whole budget`() async {
         let world = World(interval: .seconds(3600))
         await world.ticker.start()
-        await world.primary.isAsked()
-        world.primary.answer("68901.23")
-        _ = await world.nextTick()
+        _ = await world.tick("68901.23")
         await world.clock.timer(at: .seconds(3600))
         // Asleep at the time when the tick was due, for longer than the budget and less than the interval.
         world.clock.advance(to: .seconds(4800))
-        await world.primary.isAsked()
-        world.primary.answer("68902")
-        #expect(await world.nextTick().freshness == .fresh)
+        #expect(await world.tick("68902").freshness == .fresh)
         await world.ticker.stop()
     }
 
@@ -114,6 +108,8 @@ import Testing
         for caller in callers { #expect(await caller.result.failure == nil) }
         #expect(world.primary.asks == 1)
         #expect(world.saves.count == 1, "one answer is taken in once")
+        #expect(world.store.price?.quote.value == price("68901.23"))
+        #expect(await world.engine.state.tick == 0, "a refresh is no tick")
     }
 
     @Test func `localFirst requests no source while a price is held`() async throws {
@@ -150,9 +146,7 @@ import Testing
     @Test func `noCache fails if the fetch fails, and keeps the held price`() async throws {
         let world = World()
         await world.ticker.start()
-        await world.primary.isAsked()
-        world.primary.answer("68901.23")
-        _ = await world.nextTick()
+        _ = await world.tick("68901.23")
         let answer = Task { try await world.getPrice.execute(.noCache) }
         await world.primary.isAsked()
         world.primary.fail()
@@ -161,16 +155,6 @@ import Testing
         #expect(await answer.result.failure is FetchFailure)
         #expect(await world.engine.state.freshness == .fresh, "the last tick has a value")
         await world.ticker.stop()
-    }
-
-    @Test func `a refresh is stored and shown to callers, and does not count as a tick`() async throws {
-        let world = World()
-        async let answer = world.getPrice.execute(.remoteFirst)
-        await world.primary.isAsked()
-        world.primary.answer("68901.23")
-        let state = try await answer
-        #expect(state.tick == 0)
-        #expect(world.store.price?.quote.value == price("68901.23"))
     }
 
     @Test func `a caller that gives up does not end the fetch of the others`() async throws {
@@ -188,7 +172,7 @@ import Testing
         #expect(failure == .cancelled)
     }
 
-    @Test func `a fetch without waiting callers is cancelled, starts no fallback, and is not a failure`() async {
+    @Test func `a fetch without waiting callers is cancelled, starts no fallback, and is not a failure`() async throws {
         let world = World()
         let task = Task { try await world.getPrice.execute(.noCache) }
         await world.primary.isAsked()
@@ -198,14 +182,7 @@ import Testing
         #expect(world.events.all.isEmpty)
         let state = await world.engine.state
         #expect(state.quote == nil && state.tick == 0 && state.failure == PriceState.empty().failure)
-    }
-
-    @Test func `after an abandoned fetch, the next one sends a new request`() async throws {
-        let world = World()
-        let task = Task { try await world.getPrice.execute(.noCache) }
-        await world.primary.isAsked()
-        task.cancel()
-        _ = await task.result
+        // The next one sends a new request.
         async let answer = world.getPrice.execute(.noCache)
         await world.primary.isAsked()
         world.primary.answer("68901.23")

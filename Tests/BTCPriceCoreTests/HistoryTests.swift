@@ -367,15 +367,7 @@ private final class ScriptedCandles: CandleLoader {
 @Suite(.timeLimit(.minutes(3))) struct BackfillTests {
     private let archive = MemoryArchive()
 
-    private let news = NewsLog()
-
-    private final class NewsLog: Sendable {
-        private let news = Mutex<[Backfill.News]>([])
-
-        var all: [Backfill.News] { news.withLock(\.self) }
-
-        func add(_ told: Backfill.News) { news.withLock { $0.append(told) } }
-    }
+    private let news = Log<Backfill.News>()
 
     private func backfill(_ world: World, _ loaders: ScriptedCandles..., history: PriceHistory) -> Backfill {
         Backfill(
@@ -405,9 +397,7 @@ private final class ScriptedCandles: CandleLoader {
         #expect(try await !backfill.fill())
         #expect(loader.requests.isEmpty)
         await world.ticker.start()
-        await world.primary.isAsked()
-        world.primary.answer("68900")
-        _ = await world.nextTick()
+        _ = await world.tick("68900")
         await world.ticker.stop()
         #expect(try await finish(Task { try await backfill.fill() }, world.clock))
         // More minutes may end meanwhile.
@@ -450,9 +440,7 @@ private final class ScriptedCandles: CandleLoader {
         let (world, loader) = (World(), ScriptedCandles(failures: 1))
         let backfill = backfill(world, loader, history: PriceHistory(store: archive))
         await world.ticker.start()
-        await world.primary.isAsked()
-        world.primary.answer("68900")
-        _ = await world.nextTick()
+        _ = await world.tick("68900")
         await world.ticker.stop()
         #expect(try await !finish(Task { try await backfill.fill() }, world.clock))
         #expect(archive.filled[.day] == nil)
@@ -499,9 +487,7 @@ private final class ScriptedCandles: CandleLoader {
         let loader = ScriptedCandles(failures: 99, .refused("HTTP 403"))
         let backfill = backfill(world, loader, history: PriceHistory(store: archive))
         await world.ticker.start()
-        await world.primary.isAsked()
-        world.primary.answer("68900")
-        _ = await world.nextTick()
+        _ = await world.tick("68900")
         await world.ticker.stop()
         for _ in 0..<2 {
             #expect(try await !finish(Task { try await backfill.fill() }, world.clock))

@@ -13,12 +13,6 @@ extension SourceRegistry {
         plan(requester, among: Set(markets), at: boottime)
     }
 
-    mutating func reject(
-        _ name: String, _ error: PriceLoadingError, at now: ObservationTime, jitter: @autoclosure () -> Double
-    ) -> SourceCooldown? {
-        reject(name, of: markets, error, at: now, jitter: jitter())
-    }
-
     func reports(at now: ObservationTime, _ verdicts: [Market: MarketVerdict]) -> [SourceReport] {
         reports(of: markets, at: now, verdicts)
     }

@@ -143,9 +143,7 @@ import Testing
         }
 
         func nextTick(_ value: String) async {
-            await world.primary.isAsked()
-            world.primary.answer(value)
-            #expect(await world.nextTick().freshness == .fresh)
+            #expect(await world.tick(value).freshness == .fresh)
         }
     }
 
@@ -294,9 +292,7 @@ import Testing
         // During a wait, a shorter interval applies at once.
         world.clock.advance(to: .seconds(2))
         await world.ticker.change([.init(.usd, .seconds(1))])
-        await world.primary.isAsked()
-        world.primary.answer("68902")
-        #expect(await world.nextTick().tick == 2)
+        #expect(await world.tick("68902").tick == 2)
         await world.clock.timer(at: .seconds(3))
         await world.ticker.stop()
     }
@@ -317,9 +313,7 @@ import Testing
         if isSame {
             #expect(await world.nextTick().failure?.contains("rate limited") == true)
         } else {
-            await world.primary.isAsked()
-            world.primary.answer("68901.23")
-            #expect(await world.nextTick().freshness == .fresh)
+            #expect(await world.tick("68901.23").freshness == .fresh)
         }
         let registry = await world.engine.registry
         #expect(registry.isCoolingDown(.binance, at: world.now().boottime) == isSame)

@@ -17,7 +17,7 @@ import Testing
                 patience: Array(
                     repeating: .init(timeout: .milliseconds(800), hedge: .milliseconds(400)), count: sources),
                 deadline: at(deadline), wantsAll: wantsAll)
-            take(plan.start(now: at(0)))
+            take(plan.advance(now: at(0)))
         }
 
         mutating func answered(_ index: Int, at time: Int) {
@@ -27,7 +27,7 @@ import Testing
             take(plan.failed(index, error, now: BTCPriceCoreTests.at(time)))
         }
         mutating func timer(at time: Int) {
-            take(plan.timerFired(now: BTCPriceCoreTests.at(time)))
+            take(plan.advance(now: BTCPriceCoreTests.at(time)))
         }
         mutating func take(_ actions: [PollPlan.Action]) {
             for action in actions {
@@ -86,10 +86,12 @@ import Testing
         #expect(run.winner == 0)
     }
 
-    @Test func `the held response is used when the primary's time is over`() {
-        var run = Run(sources: 2)
+    @Test func `the held response is used when the primary's time is over, and no other source is requested`() {
+        var run = Run(sources: 3)
         run.timer(at: 400)
         run.answered(1, at: 450)
+        run.timer(at: 799)
+        #expect(run.asked == [0, 1])
         run.timer(at: 800)
         #expect(run.winner == 1)
         #expect(run.errors == [.timedOut(after: .milliseconds(800))])
@@ -156,14 +158,6 @@ import Testing
         run.timer(at: 1000)
         #expect(run.errors == [.timedOut(after: .milliseconds(800)), .timedOut(after: nil)])
         #expect(run.winner == nil)
-    }
-
-    @Test func `a hedge is not requested while a response is held`() {
-        var run = Run(sources: 3)
-        run.timer(at: 400)
-        run.answered(1, at: 450)
-        run.timer(at: 799)
-        #expect(run.asked == [0, 1])
     }
 
     @Test func `after two sources without a response the third is requested`() {

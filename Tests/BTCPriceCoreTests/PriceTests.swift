@@ -90,7 +90,10 @@ import Testing
 
     @Test(arguments: [
         ("2.345", 2, "2.34"), ("2.355", 2, "2.36"), ("2.3451", 2, "2.35"), ("-2.345", 2, "-2.34"), ("2.3", 2, "2.3"),
-        ("0.0000001", 2, "0"), ("1e-40", 2, "0"), ("1e30", 2, "1\(zeros.prefix(30))"),
+        ("0.0000001", 2, "0"), ("1e-40", 2, "0"), ("1e30", 2, "1\(zeros.prefix(30))"), ("1.123456785", 8, "1.12345678"),
+        ("1.123456775", 8, "1.12345678"), ("1.1234567851", 8, "1.12345679"), ("68812.48", 8, "68812.48"),
+        ("99999999.999999999", 8, "100000000"), ("0.3333333333333333333333333333333333333", 8, "0.33333333"),
+        ("-1.123456775", 8, "-1.12345678"),
     ])
     func `a number is rounded half to even`(text: String, places: Int, expected: String) throws {
         #expect(try #require(Price(text)).rounded(toPlaces: places).description == expected)
@@ -99,7 +102,7 @@ import Testing
     @Test(arguments: [
         ("1", true), ("100000000", true), ("0.99999999", false), ("100000000.00000001", false), ("0", false),
         ("-5", false), ("0.999999999999999999", false), ("1.00000000000000001", true),
-        ("99999999.9999999999", true), ("100000000.000000001", false),
+        ("99999999.9999999999", true), ("100000000.000000001", false), ("68901.23", true), ("850867136053.72", false),
     ])
     func `a price is accepted up to its bounds, to the last digit`(text: String, isTaken: Bool) throws {
         let loaded = LoadedPrice(.coinbase, try #require(Price(text)))

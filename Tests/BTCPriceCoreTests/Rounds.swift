@@ -27,8 +27,6 @@ final class Rounds {
     var expected: ExpectedPrice?
     /// The markets that were requested in the last round, in their order.
     private(set) var requested: [Market] = []
-    /// The purpose of each of those requests.
-    private(set) var purposes: [Need.Purpose] = []
     /// The markets that their limits do not allow to be requested.
     var isUnreachable: Set<Market> = []
     private(set) var lastActions = PriceTracker.Actions()
@@ -51,14 +49,12 @@ final class Rounds {
     var book: ObservationBook { tracker.book }
 
     static func time(_ seconds: Double) -> ObservationTime {
-        ObservationTime(
-            wall: Timestamp(milliseconds: World.start.wall.milliseconds + Int64(seconds * 1000)),
-            boottime: World.start.boottime + Int64(seconds * 1000))
+        World.start.advanced(by: .milliseconds(Int64(seconds * 1000)))
     }
 
     /// One round of requests, some seconds after the start.
     func tick(at seconds: Double) -> Decision? {
-        (requested, purposes) = ([], [])
+        requested = []
         let now = Self.time(seconds)
         var round = tracker.round(
             at: now.boottime, markets: markets, statingPeg: peg == nil ? [] : [.kraken], beside: other)
@@ -86,7 +82,6 @@ final class Rounds {
         result.skipped = need.markets.filter(isUnreachable.contains).map { Skipped(source: $0.venue, reason: .limit) }
         for market in need.markets where !isUnreachable.contains(market) {
             requested.append(market)
-            purposes.append(need.purpose)
             if let error = give(market, at: now) {
                 result.failures.append(SourceFailure(source: market.venue, error: error))
             } else {

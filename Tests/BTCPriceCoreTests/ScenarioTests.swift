@@ -75,34 +75,18 @@ import Testing
         await world.ticker.stop()
     }
 
-    @Test func `both fail and nothing is cached`() async {
+    @Test func `without any price none is shown, and recovery hides the banner`() async {
         let world = World()
         await world.ticker.start()
         await world.primary.isAsked()
         world.primary.fail()
         await world.fallback.isAsked()
         world.fallback.fail()
-        let state = await world.nextTick()
-        #expect(state.freshness == .none)
-        #expect(state.quote == nil)
-        #expect(state.confirmation == nil)
-        #expect(state.failure != nil)
+        let none = await world.nextTick()
+        #expect(none.freshness == .none && none.quote == nil && none.confirmation == nil && none.failure != nil)
         #expect(world.store.price == nil)
-        await world.ticker.stop()
-    }
-
-    @Test func `recovery hides the banner`() async {
-        let world = World()
-        await world.ticker.start()
-        await world.primary.isAsked()
-        world.primary.fail()
-        await world.fallback.isAsked()
-        world.fallback.fail()
-        #expect(await world.nextTick().freshness == .none)
         await world.clock.run(to: .seconds(1))
-        await world.primary.isAsked()
-        world.primary.answer("68901.23")
-        let state = await world.nextTick()
+        let state = await world.tick("68901.23")
         #expect(state.freshness == .fresh)
         #expect(state.failure == nil)
         #expect(state.tick == 2)
@@ -114,9 +98,7 @@ import Testing
     @Test func `pause stops the ticks and resume ticks at once`() async {
         let world = World()
         await world.ticker.start()
-        await world.primary.isAsked()
-        world.primary.answer("68901.23")
-        _ = await world.nextTick()
+        _ = await world.tick("68901.23")
         await world.clock.timer(at: .seconds(1))
         await world.ticker.pause()
         let paused = await world.nextTick()
@@ -127,9 +109,7 @@ import Testing
         world.clock.advance(to: .milliseconds(30_300))
         #expect(world.primary.asks == 1)
         await world.ticker.resume()
-        await world.primary.isAsked()
-        world.primary.answer("68950")
-        let resumed = await world.nextTick()
+        let resumed = await world.tick("68950")
         #expect(resumed.freshness == .fresh)
         #expect(resumed.quote?.timestamp.milliseconds == World.start.wall.milliseconds + 30_300)
         // A new grid starts here.
@@ -145,9 +125,7 @@ import Testing
         for second in 0..<3 {
             if second > 0 { await world.clock.run(to: .seconds(second)) }
             if second == 2 { world.store.fail(with: nil) }
-            await world.primary.isAsked()
-            world.primary.answer("6890\(second)")
-            #expect(await world.nextTick().freshness == .fresh)
+            #expect(await world.tick("6890\(second)").freshness == .fresh)
         }
         await world.clock.timer(at: .seconds(3))
         let events = world.events.all

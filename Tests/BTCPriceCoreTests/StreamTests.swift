@@ -90,6 +90,7 @@ private struct Setup {
         setup.world.clock.advance(to: .seconds(1))
         await setup.tick("68902", tradedAt: .milliseconds(100))
         #expect(await setup.nextPrice() == price("68902"))
+        #expect(setup.world.primary.asks == 2, "a tick requests although a stream has a price")
     }
 
     @Test func `a price that comes during a round does not replace the response that the round judges`() async {
@@ -159,18 +160,6 @@ private struct Setup {
         stream.bring("69100")
         #expect(await setup.nextPrice() == price("69100"))
         #expect(world.primary.asks == 3)
-    }
-
-    @Test func `a tick requests although a stream has a price`() async {
-        let setup = Setup()
-        await setup.watch()
-        setup.world.clock.advance(to: .milliseconds(150))
-        setup.stream.bring("68903")
-        #expect(await setup.nextPrice() == price("68903"))
-        setup.world.clock.advance(to: .seconds(1))
-        await setup.tick("68904")
-        #expect(await setup.nextPrice() == price("68904"))
-        #expect(setup.world.primary.asks == 2)
     }
 
     @Test func `if nobody watches, streams are closed and nothing is published between the ticks`() async {

@@ -38,12 +38,7 @@ final class World: Sendable {
         let store = MemoryStore(cached)
         self.store = store
         saves = store.saves
-        let now: TimeSource = { [clock] in
-            let passed = clock.offset.wholeMilliseconds
-            return ObservationTime(
-                wall: Timestamp(milliseconds: World.start.wall.milliseconds + passed),
-                boottime: World.start.boottime + passed)
-        }
+        let now: TimeSource = { [clock] in World.start.advanced(by: clock.offset) }
         self.now = now
         let sources = [primary, fallback].map { loader in
             FetchLatestPrice(
@@ -72,6 +67,14 @@ final class World: Sendable {
     func nextTick() async -> PriceState {
         for await (state, toWatchers) in states where toWatchers { return state }
         return .empty()
+    }
+
+    /// Answers the primary's next request, which is a tick's.
+    /// - Returns: The state that the tick makes.
+    func tick(_ price: String) async -> PriceState {
+        await primary.isAsked()
+        primary.answer(price)
+        return await nextTick()
     }
 
     /// The next state that is shown, with or without a message to watchers.
@@ -135,4 +138,12 @@ func cached(_ value: String, age: Duration = .seconds(3600), positions: [Market:
             timestamp: Timestamp(milliseconds: World.start.wall.milliseconds - age.wholeMilliseconds),
             source: "binance", market: "BTC/USDT"),
         observedBoottime: nil, positions: positions)
+}
+
+extension PriceEngine {
+    /// The number of callers that wait for the round in progress of the first currency, including the tick; 0 if there is none.
+    var callersWaiting: Int { first.shared?.waiters.count ?? 0 }
+
+    /// The markets of the first currency with a valid observation.
+    var observedMarkets: Set<Market> { Set(first.tracker.book.newest.keys) }
 }

@@ -6,16 +6,10 @@ import Testing
 
 @testable import BTCPriceDaemon
 
-/// Collects the lines.
-final class LineLog: Sendable {
-    private let lines = Mutex<[String]>([])
-    func add(_ line: String) { lines.withLock { $0.append(line) } }
-    var all: [String] { lines.withLock { $0 } }
-}
-
 struct LineLogHandler: LogHandler {
-    let log: LineLog
+    let log: Log<String>
     var logLevel: Logger.Level = .info
+    var text: @Sendable (LogEvent) -> String = { "\($0.level): \($0.message)" }
     var metadata: Logger.Metadata = [:]
 
     subscript(metadataKey key: String) -> Logger.Metadata.Value? {
@@ -23,11 +17,11 @@ struct LineLogHandler: LogHandler {
         set { metadata[key] = newValue }
     }
 
-    func log(event: LogEvent) { log.add("\(event.level): \(event.message)") }
+    func log(event: LogEvent) { log.add(text(event)) }
 }
 
 @Suite struct ReportingTests {
-    private let log = LineLog()
+    private let log = Log<String>()
     private let quote = PriceQuote(
         value: Price("68901.23") ?? 0, currency: "USD",
         timestamp: Timestamp(milliseconds: 1_724_596_200_000),

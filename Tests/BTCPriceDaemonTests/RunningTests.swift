@@ -23,7 +23,7 @@ import Testing
     }
 
     @Test func `the farewell of one sleep does not end the next`() async {
-        let (orders, clock, log) = (AsyncStream<Bool>.makeStream(), TestClock(), LineLog())
+        let (orders, clock, log) = (AsyncStream<Bool>.makeStream(), TestClock(), Log<String>())
         let task = Task {
             await SuspendMonitor.obey(
                 orders.stream, suspend: { log.add("suspend") }, wake: { log.add("wake") },
@@ -49,7 +49,7 @@ import Testing
     }
 
     @Test func `if a service fails, the others end one after the other`() async {
-        let log = LineLog()
+        let log = Log<String>()
         let services: [any Service] = [
             CleanUp { log.add("save") },
             Failing(),
@@ -60,47 +60,32 @@ import Testing
         ]
         let group = ServiceGroup(
             configuration: ServiceGroupConfiguration(
-                inOrder: services, logger: Logger(label: "t") { _ in LineLogHandler(log: LineLog()) }))
+                inOrder: services, logger: Logger(label: "t") { _ in LineLogHandler(log: Log<String>()) }))
         await #expect(throws: Failing.Failure.self) { try await group.run() }
         #expect(log.all == ["last tick", "save"])
     }
 
-    /// Collects the log.
-    final class Sink: Sendable {
-        let lines = Mutex<[String]>([])
-    }
-
-    struct SinkHandler: LogHandler {
-        let sink: Sink
-        var logLevel = Logger.Level.trace
-        var metadata: Logger.Metadata = [:]
-        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
-            get { metadata[key] }
-            set { metadata[key] = newValue }
-        }
-        func log(event: LogEvent) {
-            sink.lines.withLock { $0.append("\(event.message) \(event.metadata?["MESSAGE_ID"] ?? "")") }
-        }
-    }
-
     @Test func `the level changes for all loggers at once, and a logger may have a higher one`() {
-        let (sink, level) = (Sink(), SharedLogLevel(.info))
-        let logger = Logger(label: "x") { _ in AdjustableLogHandler(SinkHandler(sink: sink), level: level) }
+        let (log, level) = (Log<String>(), Replaceable(Logger.Level.info))
+        let handler = LineLogHandler(log: log, logLevel: .trace) {
+            "\($0.message) \($0.metadata?["MESSAGE_ID"] ?? "")"
+        }
+        let logger = Logger(label: "x") { _ in AdjustableLogHandler(handler, level: level) }
         var quiet = logger
         quiet.logLevel = .warning
         logger.info("1")
         logger.debug("2")
         quiet.info("3")
         quiet.warning("4")
-        level.level = .debug
+        level.value = .debug
         logger.debug("5")
         quiet.info("6")
-        level.level = .error
+        level.value = .error
         quiet.warning("7")
         logger.tell(.stale, "8")
         logger.tell(.saveFailed, "9")
         #expect(
-            sink.lines.withLock { $0 } == ["1 ", "4 ", "5 ", "9 \(JournalMessage.saveFailed.rawValue)"])
+            log.all == ["1 ", "4 ", "5 ", "9 \(JournalMessage.saveFailed.rawValue)"])
     }
 
     @Test func `every kind of message has its own id`() {

@@ -59,7 +59,7 @@ import Testing
         var histogram = DurationHistogram()
         for milliseconds in [0, 10, 11, 1000, 1001] { histogram.add(.milliseconds(milliseconds)) }
         #expect(histogram.counts == [2, 1, 0, 0, 0, 0, 0, 1, 1])
-        #expect(histogram.count == 5)
+        #expect(histogram.counts.reduce(0, +) == 5)
         #expect(abs(histogram.sum - 2.022) < 1e-9)
     }
 }

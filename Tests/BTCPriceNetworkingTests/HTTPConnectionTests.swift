@@ -2,7 +2,7 @@ import BTCPriceCore
 import Glibc
 import NIOCore
 import NIOPosix
-import Synchronization
+import TestSupport
 import Testing
 
 @testable import BTCPriceNetworking
@@ -20,12 +20,12 @@ import Testing
     private final class Responder: ChannelInboundHandler {
         typealias InboundIn = ByteBuffer
         private var left: Int
-        private let requests: Server.Counter
+        private let requests: Counter
 
-        init(_ left: Int, _ requests: Server.Counter) { (self.left, self.requests) = (left, requests) }
+        init(_ left: Int, _ requests: Counter) { (self.left, self.requests) = (left, requests) }
 
         func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-            requests.count.add(1, ordering: .sequentiallyConsistent)
+            requests.add()
             left -= 1
             guard left >= 0 else { return context.close(promise: nil) }
             let response = ByteBuffer(string: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
@@ -40,17 +40,13 @@ import Testing
         private let closed: Counter
         private let requests = Counter()
 
-        final class Counter: Sendable {
-            let count = Atomic<Int>(0)
-        }
-
         init(_ manner: Manner) async throws {
             let (opened, closed, requests) = (Counter(), Counter(), requests)
             (self.opened, self.closed) = (opened, closed)
             let channel = try await ServerBootstrap(group: group)
                 .childChannelInitializer { channel in
-                    opened.count.add(1, ordering: .sequentiallyConsistent)
-                    channel.closeFuture.whenComplete { _ in closed.count.add(1, ordering: .sequentiallyConsistent) }
+                    opened.add()
+                    channel.closeFuture.whenComplete { _ in closed.add() }
                     if case .responding(let most) = manner {
                         return channel.eventLoop.makeCompletedFuture {
                             try channel.pipeline.syncOperations.addHandler(Responder(most, requests))
@@ -66,9 +62,9 @@ import Testing
             port = channel.localAddress?.port ?? 0
         }
 
-        var openedCount: Int { opened.count.load(ordering: .sequentiallyConsistent) }
-        var closedCount: Int { closed.count.load(ordering: .sequentiallyConsistent) }
-        var requestCount: Int { requests.count.load(ordering: .sequentiallyConsistent) }
+        var openedCount: Int { opened.count }
+        var closedCount: Int { closed.count }
+        var requestCount: Int { requests.count }
 
         func stop() async throws { try await group.shutdownGracefully() }
     }

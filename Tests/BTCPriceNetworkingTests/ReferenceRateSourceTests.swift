@@ -11,10 +11,9 @@ import Testing
 
     private func table(_ body: String, of name: String = "ecb", status: Int = 200) -> String {
         guard let source = ReferenceRateSource.all.first(where: { $0.name == name }) else { return "no source" }
-        let reader = TickerReader(source.description, source.description.markets)
         do throws(PriceLoadingError) {
             let table = try ReferenceRateSource.table(
-                HTTPResponse(status: status, headers: [:], body: Array(body.utf8)), source.description, reader,
+                HTTPResponse(status: status, headers: [:], body: Array(body.utf8)), source.description,
                 at: Self.present)
             let rates = table.rates.sorted { $0.key.rawValue < $1.key.rawValue }
             return rates.map { "\($0.key) \($0.value.value)" }.joined(separator: ", ")

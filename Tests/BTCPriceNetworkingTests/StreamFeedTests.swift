@@ -203,6 +203,7 @@ import Testing
         ("coinbase", "redirect", "HTTP 302 instead of a stream", false, 0...500),
         ("binance", "status 200 body <html>", "HTTP 200 instead of a stream", false, 0...500),
         ("coinbase", "reset", "not reached: ", false, 0...500),
+        ("kraken", "dark", "no connection in time", false, 0...500),
         ("coinbase", "ack-empty", "none of the products was subscribed", true, 600_000...600_000),
         ("kraken", "refuse-subscription", "Currency pair not supported BTC/USD", true, 600_000...600_000),
         ("bitstamp", "refuse-subscription", "Invalid channel provided.", true, 600_000...600_000),

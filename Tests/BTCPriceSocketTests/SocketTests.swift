@@ -16,7 +16,7 @@ private let patience = Duration.seconds(60)
         let directory = TemporaryDirectory()
         let server: PriceServer
         let path: String
-        let box: EventBox
+        let box: Log<ServerEvent>
 
         /// The calls that were passed to the asynchronous handler.
         let asked: Counter
@@ -29,14 +29,14 @@ private let patience = Duration.seconds(60)
             let asked = Counter()
             self.asked = asked
             path = "\(directory.path)/io.btcpriced.Price"
-            let log = EventBox()
+            let log = Log<ServerEvent>()
             box = log
             server = try PriceServer(
                 listener: ListeningSocket(path: path), instance: "i", limits: limits,
                 now: { ObservationTime(wall: Timestamp(milliseconds: 0), boottime: 0) },
                 activity: ClientActivity(at: 0), administrators: administrators,
                 answer: { call, _, _ in
-                    asked.value.add(1, ordering: .relaxed)
+                    asked.add()
                     await before()
                     let reply: Reply =
                         switch call {
@@ -75,14 +75,6 @@ private let patience = Duration.seconds(60)
         try await withCheckedThrowingContinuation { continuation in
             DispatchQueue.global().async { continuation.resume(with: Result(catching: body)) }
         }
-    }
-
-    final class Counter: Sendable { let value = Atomic<Int>(0) }
-
-    final class EventBox: Sendable {
-        private let events = Mutex<[ServerEvent]>([])
-        func add(_ event: ServerEvent) { events.withLock { $0.append(event) } }
-        var all: [ServerEvent] { events.withLock { $0 } }
     }
 
     @Test func `a client calls, fetches, and gets the reason if there is no price`() async throws {
@@ -261,18 +253,18 @@ private let patience = Duration.seconds(60)
             try first.send(PriceCall.getStatus.call)
             try second.send(PriceCall.getStatus.call)
             // After both were accepted: before that, the third one would be one of the two.
-            while asked.value.load(ordering: .relaxed) < 3 { usleep(1000) }
+            while asked.count < 3 { usleep(1000) }
             #expect(throws: ClientError.refused(error: PriceInterface.busy, reason: nil)) {
                 try third.call(PriceCall.getStatus.call)
             }
             // An administrator's command is still accepted.
             var fourth = try ClientConnection(path: path, timeout: patience)
             try fourth.send(PriceCall.pause.call)
-            while asked.value.load(ordering: .relaxed) < 4 { usleep(1000) }
+            while asked.count < 4 { usleep(1000) }
             gate.open()
-            _ = try fourth.reply(timeout: patience).result()
-            _ = try first.reply(timeout: patience).result()
-            _ = try second.reply(timeout: patience).result()
+            _ = try fourth.reply()
+            _ = try first.reply()
+            _ = try second.reply()
             _ = try third.call(PriceCall.getStatus.call)
         }
     }
@@ -337,7 +329,9 @@ private let patience = Duration.seconds(60)
         live.shutDown()
         #expect(access(path, F_OK) != 0)
         close(open(path, O_CREAT | O_WRONLY, 0o600))
-        #expect(throws: SocketError.self) { try ListeningSocket(path: path) }
+        let refusal = #expect(throws: SocketError.self) { try ListeningSocket(path: path) }
+        #expect(refusal?.description.contains("exists and is not a socket") == true)
+        #expect(access(path, F_OK) == 0)
         #expect(throws: SocketError.self) { try ListeningSocket(path: "/tmp/" + String(repeating: "x", count: 120)) }
         #expect(throws: SocketError.self) { try ListeningSocket(path: "\(directory.path)/none/socket") }
     }
@@ -349,5 +343,16 @@ private let patience = Duration.seconds(60)
         #expect(stat("\(directory.path)/socket", &status) == 0)
         #expect(status.st_mode & 0o777 == 0o666)
         listener.shutDown()
+    }
+}
+
+extension ClientConnection {
+    fileprivate mutating func reply() throws(ClientError) -> JSONValue {
+        try decoded(try message(timeout: patience)).result()
+    }
+
+    fileprivate mutating func call(_ call: Call) throws(ClientError) -> JSONValue {
+        try send(call)
+        return try reply()
     }
 }

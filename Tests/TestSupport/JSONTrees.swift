@@ -5,6 +5,10 @@ extension JSON {
     package init(parsing bytes: some Collection<UInt8>) throws(JSONError) {
         self.init(try JSONValue(parsing: Array(bytes)[...]))
     }
+
+    package var stringValue: String? { if case .string(let value) = self { value } else { nil } }
+
+    package var objectValue: JSONObject? { if case .object(let value) = self { value } else { nil } }
 }
 
 extension JSONValue {

@@ -11,6 +11,16 @@ package final class Counter: Sendable {
     package func add() { value.add(1, ordering: .acquiringAndReleasing) }
 }
 
+/// Collects values on any thread.
+package final class Log<Element: Sendable>: Sendable {
+    private let elements = Mutex<[Element]>([])
+
+    package init() {}
+
+    package var all: [Element] { elements.withLock(\.self) }
+    package func add(_ element: Element) { elements.withLock { $0.append(element) } }
+}
+
 /// A store in memory that can be made to fail.
 package final class MemoryStore: PriceStore {
     private struct State {

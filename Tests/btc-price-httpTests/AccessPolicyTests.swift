@@ -1,3 +1,4 @@
+import CommandLine
 import NIOHTTP1
 import Testing
 
@@ -9,12 +10,14 @@ import Testing
 
     private func refusal(
         _ method: String = "GET", host: String? = "localhost", origin: String? = nil, site: String? = nil,
-        at arrival: AccessPolicy.Arrival? = nil
+        at arrival: AccessPolicy.Arrival? = nil, by policy: AccessPolicy? = nil
     ) -> Int? {
-        policy.refusal(
-            of: .init(method: method, host: host, origin: origin, fetchSite: site), arrival ?? tcp
-        )
-        .map { Int($0.status.code) }
+        let fields = [("Host", host), ("Origin", origin), ("Sec-Fetch-Site", site)]
+        let head = HTTPRequestHead(
+            version: .http1_1, method: HTTPMethod(rawValue: method), uri: "/",
+            headers: HTTPHeaders(fields.compactMap { name, value in value.map { (name, $0) } }))
+        guard let request = GatewayRequest(head, arrival ?? tcp) else { return nil }
+        return (policy ?? self.policy).refusal(of: request).map { Int($0.status.code) }
     }
 
     @Test(arguments: [
@@ -38,9 +41,7 @@ import Testing
     }
 
     @Test func `any host is served if the list has an asterisk`() {
-        let policy = AccessPolicy(hosts: [AllowList.anyHost], origins: [])
-        let request = AccessPolicy.Credentials(method: "GET", host: "evil.example")
-        #expect(policy.refusal(of: request, tcp) == nil)
+        #expect(refusal(host: "evil.example", by: AccessPolicy(hosts: [AllowList.anyHost], origins: [])) == nil)
     }
 
     @Test(arguments: ["POST", "PUT", "DELETE", "OPTIONS", "TRACE", "CONNECT", "get"])
@@ -84,7 +85,7 @@ import Testing
         ("http://", "'*' for any host"), ("..", "price.internal"),
     ])
     func `a host that no request can match is refused with what to write`(text: String, instead: String) throws {
-        let mistake = #expect(throws: AllowList.Mistake.self) { try AllowList.host(text) }
+        let mistake = #expect(throws: UsageError.self) { try AllowList.host(text) }
         #expect(try #require(mistake).description.contains(instead))
     }
 
@@ -104,7 +105,7 @@ import Testing
         ("https://user@shop.example", "without a path"),
     ])
     func `an origin that no browser sends is refused with what to write`(text: String, instead: String) throws {
-        let mistake = #expect(throws: AllowList.Mistake.self) { try AllowList.origin(text) }
+        let mistake = #expect(throws: UsageError.self) { try AllowList.origin(text) }
         #expect(try #require(mistake).description.contains(instead))
     }
 }

@@ -1,10 +1,10 @@
 import BTCPriceSocket
-import BTCPriceCore
 import NIOCore
 import NIOHTTP1
 import TestSupport
 import Testing
 
+@testable import BTCPriceCore
 @testable import btc_price_http
 
 @Suite struct PriceShapesTests {
@@ -165,6 +165,7 @@ import Testing
         #expect(try response(nil).status == .ok)
         for known in [tag, "W/\(tag)", "\"x\", \(tag)", "*"] {
             #expect(try response(known).status == .notModified)
+            #expect(try response(known).headers.first(name: "etag") == tag)
             #expect(try response(known).body.readableBytes == 0)
         }
         #expect(try response("\"x\"").status == .ok)

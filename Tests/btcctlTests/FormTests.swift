@@ -1,6 +1,7 @@
 import BTCPriceCore
 import BTCPriceFeature
 import BTCPriceSocket
+import CommandLine
 import TestSupport
 import Testing
 
@@ -41,7 +42,7 @@ import Testing
         #expect(
             try FormatTemplate("{price} {value} {age} {source} {failure} {sats}").text(
                 state(nil, .none), model(state(nil, .none)), at: now) == "- - - - no <route> & no host -")
-        #expect(throws: FormatTemplate.Mistake.self) { try FormatTemplate("") }
+        #expect(throws: UsageError.self) { try FormatTemplate("") }
     }
 
     @Test func `all formats except JSON can be in satoshis`() throws {
@@ -59,7 +60,7 @@ import Testing
 
     @Test(arguments: ["{", "}", "{price", "price}", "{nothing}", "{}", "{{}", "{ price}"])
     func `an invalid template is refused with a reason`(text: String) {
-        let mistake = #expect(throws: FormatTemplate.Mistake.self) { try FormatTemplate(text) }
+        let mistake = #expect(throws: UsageError.self) { try FormatTemplate(text) }
         #expect(mistake?.message.contains("--format") == true)
     }
 

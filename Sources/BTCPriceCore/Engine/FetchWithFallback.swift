@@ -45,7 +45,7 @@ struct FetchWithFallback: Sendable {
         began = clock.now
         plan = PollPlan(
             patience: sources.map(\.patience), deadline: began.duration(to: deadline), wantsAll: wantsAll)
-        actions = plan.start(now: .zero)
+        actions = plan.advance(now: .zero)
     }
 
     /// The time since it began.
@@ -74,7 +74,7 @@ struct FetchWithFallback: Sendable {
             guard let step = await group.next() else { return .finished(.cancelled) }
             switch step {
             case _ where Task.isCancelled: actions = plan.cancelled()
-            case .woke: actions = plan.timerFired(now: now)
+            case .woke: actions = plan.advance(now: now)
             // A request whose connection was closed is sent once more. The exchange may have received both, so it counts again.
             case .failure(let place, .connectionClosed) where repeated.insert(place).inserted: return .turn(place)
             default: return step

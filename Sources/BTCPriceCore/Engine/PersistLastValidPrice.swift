@@ -19,11 +19,7 @@ package final class PersistLastValidPrice: StateSubscriber {
         guard let kept else { return }
         do {
             try store.save(kept.prices, cooldowns: kept.cooldowns)
-            let hadFailed = lastFailure.withLock { failure in
-                defer { failure = nil }
-                return failure != nil
-            }
-            if hadFailed { report(.saveRecovered) }
+            if lastFailure.withLock({ $0.take() }) != nil { report(.saveRecovered) }
         } catch {
             lastFailure.withLock { $0 = error }
             report(.saveFailed(error))

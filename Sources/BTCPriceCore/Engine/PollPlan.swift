@@ -24,7 +24,7 @@ struct PollPlan: Sendable {
     enum Action {
         /// Request the source with this index.
         case request(Int)
-        /// Call ``timerFired(now:)`` at this instant. A later wake replaces it; one that fires without need does no harm.
+        /// Call ``advance(now:)`` at this instant. A later wake replaces it; one that fires without need does no harm.
         case wake(at: Instant)
         /// The fetch is over. No action follows.
         case finish(Result)
@@ -68,10 +68,6 @@ struct PollPlan: Sendable {
         self.slots = patience.map { _ in .waiting }
     }
 
-    mutating func start(now: Instant) -> [Action] {
-        advance(now: now)
-    }
-
     mutating func answered(_ index: Int, now: Instant) -> [Action] {
         guard deadline >= now else { return advance(now: now) }
         switch slots[index] {
@@ -99,10 +95,6 @@ struct PollPlan: Sendable {
         return advance(now: now)
     }
 
-    mutating func timerFired(now: Instant) -> [Action] {
-        advance(now: now)
-    }
-
     mutating func cancelled() -> [Action] {
         finish(.cancelled)
     }
@@ -113,7 +105,8 @@ struct PollPlan: Sendable {
         return [.finish(result)]
     }
 
-    private mutating func advance(now: Instant) -> [Action] {
+    /// Starts the plan, or continues it after a wait.
+    mutating func advance(now: Instant) -> [Action] {
         guard !isOver else { return [] }
         giveUpOnTheSilent(now: now)
 

@@ -128,12 +128,6 @@ package actor PriceEngine: TickTarget {
     /// The same for the first currency.
     package var firstRecord: TickRecord { first.record(at: now()) }
 
-    /// The number of callers that wait for the round in progress of the first currency, including the tick; 0 if there is none.
-    var callersWaiting: Int { first.shared?.waiters.count ?? 0 }
-
-    /// The markets of the first currency with a valid observation.
-    var observedMarkets: Set<Market> { Set(first.tracker.book.newest.keys) }
-
     /// Continues the cooldowns of an earlier run.
     package func resume(_ cooldowns: [String: KeptCooldown]) { registry.resume(cooldowns, at: now()) }
 

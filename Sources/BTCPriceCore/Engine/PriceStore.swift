@@ -3,17 +3,11 @@
 /// Synchronous on purpose: nothing else may happen between accepting a price and showing it to a client, so that a kill never
 /// loses a price that a client has seen. An implementation must not block for longer than a write to memory takes.
 package protocol PriceStore: Sendable {
-    /// Reads the stored data. Damage is reported and never fatal.
-    func load() -> StoredPrice
-
     /// Stores `prices` and the sources' cooldowns so that they outlive this process.
     /// - Parameters:
     ///   - prices: The last valid price of each currency that had one, the first currency's first.
     ///   - cooldowns: The cooldowns that a restart must not shorten, by the venue's name.
     func save(_ prices: [CachedPrice], cooldowns: [String: KeptCooldown]) throws(PriceStoreError)
-
-    /// Writes the saved data so that it outlives a power cut. May take as long as the disk does; called on shutdown.
-    func flush() throws(PriceStoreError)
 }
 
 package struct StoredPrice: Sendable, Hashable {

@@ -46,7 +46,7 @@ package actor RateKeeper: StateSubscriber {
     private let report: @Sendable (PriceEvent) -> Void
     private var sleeping: Task<Void, Never>?
     /// Whether the ticks are stopped, so that the next one ends the wait.
-    private let awaitsTick = Mutex(false)
+    private let awaitsTick = Atomic(false)
 
     /// - Parameters:
     ///   - store: Keeps the rates over a restart.
@@ -93,7 +93,7 @@ package actor RateKeeper: StateSubscriber {
     package func run() async {
         while !Task.isCancelled {
             let isPaused = await isPaused()
-            awaitsTick.withLock { $0 = isPaused }
+            awaitsTick.store(isPaused, ordering: .sequentiallyConsistent)
             if !isPaused { await requestWhatIsDue() }
             let latest = clock.now.advanced(by: Self.period)
             let due = isPaused ? latest : sources.map(\.due).min() ?? latest
@@ -110,13 +110,7 @@ package actor RateKeeper: StateSubscriber {
     }
 
     package nonisolated func receive(_: PriceState, isTick: Bool, isFirst: Bool, kept: KeptState?) {
-        let isAwaited =
-            isTick
-            && awaitsTick.withLock { awaitsTick in
-                defer { awaitsTick = false }
-                return awaitsTick
-            }
-        guard isAwaited else { return }
+        guard isTick, awaitsTick.exchange(false, ordering: .sequentiallyConsistent) else { return }
         Task { await endWait() }
     }
 

@@ -24,15 +24,11 @@ package struct TickRecord: Sendable {
 /// What other exchanges said about the prices of the ticks since the start.
 package struct ValidatedTicks: Sendable, Hashable {
     /// Shown, and another exchange agreed.
-    package var confirmed: Int64
+    package var confirmed: Int64 = 0
     /// Shown as ``Confirmation/unconfirmed``.
-    package var unconfirmed: Int64
+    package var unconfirmed: Int64 = 0
     /// Not shown: contradicted, or not confirmed yet.
-    package var withheld: Int64
+    package var withheld: Int64 = 0
 
-    package init(confirmed: Int64 = 0, unconfirmed: Int64 = 0, withheld: Int64 = 0) {
-        self.confirmed = confirmed
-        self.unconfirmed = unconfirmed
-        self.withheld = withheld
-    }
+    package init() {}
 }

@@ -5,11 +5,20 @@ package final class PriceHistory: Sendable {
     /// If the clock is set back by at most this time, in seconds, the history waits for it: the current minute then lasts longer.
     static let tolerance: Int64 = 300
 
-    fileprivate struct CurrencyHistory {
+    private struct CurrencyHistory {
         var builder = CandleBuilder()
         var day = DayWindow()
         var recent = RecentPrices()
         var hasKept = false
+
+        mutating func add(_ price: Price?, isInDoubt: Bool, isTick: Bool, at second: Int64) -> PriceDay? {
+            builder.add(price, isInDoubt: isInDoubt, isTick: isTick, at: second)
+            if let price {
+                day.add(price, isInDoubt: isInDoubt, at: second)
+                recent.add(price, isInDoubt: isInDoubt, at: second)
+            }
+            return day.day(at: second)
+        }
     }
 
     private struct State {
@@ -98,16 +107,5 @@ package final class PriceHistory: Sendable {
     /// Stores what is known about the current minute, because the daemon ends.
     package func close() {
         state.withLock { store.keep($0.close(but: nil, rewritten: $0.rewritten)) }
-    }
-}
-
-extension PriceHistory.CurrencyHistory {
-    fileprivate mutating func add(_ price: Price?, isInDoubt: Bool, isTick: Bool, at second: Int64) -> PriceDay? {
-        builder.add(price, isInDoubt: isInDoubt, isTick: isTick, at: second)
-        if let price {
-            day.add(price, isInDoubt: isInDoubt, at: second)
-            recent.add(price, isInDoubt: isInDoubt, at: second)
-        }
-        return day.day(at: second)
     }
 }

@@ -31,12 +31,9 @@ package struct Amount: Sendable, Hashable {
         }
     }
 
-    /// The number of units; not negative, at most ``mostDigits`` digits.
+    /// The number of units; not negative, at most ``Price/mostDigits`` digits.
     package let value: Price
     package let unit: Unit
-
-    /// The maximum number of digits, that of a ``Price``.
-    package static let mostDigits = Price.mostDigits
 
     package static let satoshis: Price = 100_000_000
     private static let satoshi = Price(1, scale: 8)
@@ -46,7 +43,7 @@ package struct Amount: Sendable, Hashable {
     ///   - text: A decimal number that is not negative, and its unit in small or capital letters: `0.05btc`, `.5 BTC`, `250eur`,
     ///     `$70,000`, `70k`, `100000sat`, `1sats`. `k` is a thousand, `m` a million. Commas may group the digits by three.
     ///   - unit: The unit of a text without one; `nil` if the text must contain one.
-    /// - Returns: `nil` for any other text, and for more than ``mostDigits`` digits.
+    /// - Returns: `nil` for any other text, and for more than ``Price/mostDigits`` digits.
     package init?(_ text: some StringProtocol, unit: Unit? = nil) {
         var rest = text.lowercased().filter { $0 != " " }[...]
         var named = unit
@@ -77,7 +74,7 @@ package struct Amount: Sendable, Hashable {
             return nil
         }
         let digits = plain.utf8.count { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
-        guard digits > 0, digits + thousands * 3 <= Self.mostDigits,
+        guard digits > 0, digits + thousands * 3 <= Price.mostDigits,
             var value = Price(plain.first == "." ? "0\(plain)" : plain)
         else { return nil }
         for _ in 0..<thousands { value = value * 1000 }
@@ -106,7 +103,7 @@ package struct Amount: Sendable, Hashable {
             }
             return "write \(instead), not \(number): commas only group digits by three"
         }
-        if number.count(where: \.isNumber) > mostDigits { return "it has more than \(mostDigits) digits" }
+        if number.count(where: \.isNumber) > Price.mostDigits { return "it has more than \(Price.mostDigits) digits" }
         if name.isEmpty { return "it has no unit (\(units))" }
         if name.first == "m", ["btc", "sat", "sats"].contains(name.dropFirst()) {
             return "m is a million and only for money; write the number in btc or sat"

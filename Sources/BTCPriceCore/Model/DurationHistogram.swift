@@ -10,8 +10,6 @@ package struct DurationHistogram: Sendable, Hashable {
 
     package init() {}
 
-    package var count: Int64 { counts.reduce(0, +) }
-
     package mutating func add(_ duration: Duration) {
         let seconds = duration / .seconds(1)
         counts[Self.bounds.firstIndex { seconds <= $0 } ?? Self.bounds.count] += 1

@@ -3,7 +3,7 @@
 /// Both machines count milliseconds since their boots. An observation takes the transmission time to arrive here, and longer if the
 /// message was old when it was sent, or was delayed. The shortest time of the last minutes is taken as the transmission time. Only the
 /// age of the first message is estimated with the wall clocks.
-package struct RemoteClock: Sendable, Hashable {
+package struct RemoteClock: Sendable {
     /// How long a shortest time counts, in milliseconds: one to two of these periods. A machine restored from a snapshot is measured again.
     private static let period: Int64 = 60_000
 
@@ -13,12 +13,6 @@ package struct RemoteClock: Sendable, Hashable {
     private var periodEnd = BootTime.min
 
     package init() {}
-
-    package static func == (left: Self, right: Self) -> Bool {
-        left.instance == right.instance && left.shortest == right.shortest && left.periodEnd == right.periodEnd
-    }
-
-    package func hash(into hasher: inout Hasher) { hasher.combine(instance) }
 
     /// - Parameters:
     ///   - observed: The moment of the observation by the other machine's boot clock; `nil` if it is not known.

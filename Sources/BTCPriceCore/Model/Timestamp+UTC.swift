@@ -14,20 +14,21 @@ extension Timestamp {
         let day = dayOfYear - (153 * shiftedMonth + 2) / 5 + 1
         let month = shiftedMonth < 10 ? shiftedMonth + 3 : shiftedMonth - 9
         let year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
-        let date = "\(padded(year, 4))-\(padded(month, 2))-\(padded(day, 2))"
-        return "\(date) \(padded(second / 3600, 2)):\(padded(second / 60 % 60, 2)):\(padded(second % 60, 2)) UTC"
+        let date = "\(year.padded(4))-\(month.padded(2))-\(day.padded(2))"
+        return "\(date) \((second / 3600).padded(2)):\((second / 60 % 60).padded(2)):\((second % 60).padded(2)) UTC"
     }
 
     /// `2026-11-21`
     package var utcDate: String { String(utcText.prefix { $0 != " " }) }
-
-    private func padded(_ number: Int64, _ width: Int) -> String {
-        let digits = String(number)
-        return String(repeating: "0", count: max(0, width - digits.count)) + digits
-    }
 }
 
 extension Int64 {
+    /// The number with at least this many digits, with zeros before it.
+    package func padded(_ width: Int) -> String {
+        let digits = String(self)
+        return String(repeating: "0", count: Swift.max(0, width - digits.count)) + digits
+    }
+
     fileprivate func flooredQuotient(by divisor: Int64) -> Int64 {
         let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)
         return remainder < 0 ? quotient - 1 : quotient

@@ -4,8 +4,6 @@ package struct LatencyWindow: Sendable, Hashable {
     private var milliseconds: [UInt32] = []
     private var next = 0
 
-    package init() {}
-
     /// The number of latencies, at most 128.
     package var count: Int { milliseconds.count }
 

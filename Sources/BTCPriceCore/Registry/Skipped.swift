@@ -8,13 +8,7 @@ package struct Skipped: Sendable, Hashable, CustomStringConvertible {
     package let source: String
     package let reason: Reason
     /// Why its last request failed; `nil` if it did not, or if that is not known.
-    let lastFailure: PriceLoadingError?
-
-    package init(source: String, reason: Reason, lastFailure: PriceLoadingError? = nil) {
-        self.source = source
-        self.reason = reason
-        self.lastFailure = lastFailure
-    }
+    var lastFailure: PriceLoadingError?
 
     /// `binance: cooldown until 2026-11-21 14:32:10 UTC, rate limited: HTTP 418`
     package var description: String {

@@ -125,7 +125,7 @@ package struct SourceRegistry: Sendable {
     }
 
     /// The minimum time between two requests for a source.
-    package func pace(_ index: Int) -> Duration { health(index).pace }
+    package func pace(_ index: Int) -> Duration { health(index).limiter.pace }
 
     /// The sources that `requester` may request now.
     ///
@@ -215,7 +215,7 @@ package struct SourceRegistry: Sendable {
     /// When the limits of a source allow a request: now or later.
     private func opens(_ index: Int, for requester: Requester, at boottime: BootTime) -> BootTime {
         let nextTick = requester == .tick ? nil : nextTick(of: entries[index].venue, at: boottime)
-        return health(index).opens(for: requester, at: boottime, nextTick: nextTick)
+        return health(index).limiter.opens(for: requester, at: boottime, nextTick: nextTick)
     }
 
     /// Whether the limits of a source allow a request now, for a tick after a short wait.
@@ -248,7 +248,7 @@ package struct SourceRegistry: Sendable {
     mutating func wait(for markets: [Market], _ requester: Requester, at boottime: BootTime) {
         for index in markets.compactMap(index) {
             if requester == .tick { entries[index].lastTick = boottime }
-            venues[entries[index].venue].health.wait(requester, at: boottime, until: boottime + 5000)
+            venues[entries[index].venue].health.limiter.wait(requester, at: boottime, until: boottime + 5000)
         }
     }
 
@@ -278,7 +278,7 @@ package struct SourceRegistry: Sendable {
         guard opens <= boottime else {
             guard opens - boottime < longest else { return nil }
             // It asks again when the time is over, or a little later if the machine is busy.
-            venues[entries[index].venue].health.wait(requester, at: boottime, comes: opens, until: opens + 1000)
+            venues[entries[index].venue].health.limiter.wait(requester, at: boottime, comes: opens, until: opens + 1000)
             return opens - boottime
         }
         venues[entries[index].venue].health.requested(by: requester, at: boottime)

@@ -1,6 +1,6 @@
 /// The health of one venue, shared by its markets: its limits, its bans and its refusals. A pure value. The caller supplies all times.
 package struct VenueHealth: Sendable {
-    private var limiter: RequestLimiter
+    var limiter: RequestLimiter
     /// The requests in the last period of each limit.
     private(set) var tallies: [RequestTally]
     /// Open while the venue limits or refuses the daemon's requests.
@@ -25,18 +25,6 @@ package struct VenueHealth: Sendable {
         }
         return boottime - max(cooldown.since.boottime, lastRequest ?? .min)
             >= CooldownRule.refusalProbe.wholeMilliseconds
-    }
-
-    package var pace: Duration { limiter.pace }
-
-    /// When its limits allow a request: now or later.
-    func opens(for requester: Requester, at boottime: BootTime, nextTick: RequestLimiter.NextTick?) -> BootTime {
-        limiter.opens(for: requester, at: boottime, nextTick: nextTick)
-    }
-
-    /// Records that a requester was refused, and will ask again at `comes`, or at some time before `until`.
-    mutating func wait(_ requester: Requester, at boottime: BootTime, comes: BootTime? = nil, until: BootTime) {
-        limiter.wait(requester, at: boottime, comes: comes, until: until)
     }
 
     mutating func requested(by requester: Requester, at boottime: BootTime) {

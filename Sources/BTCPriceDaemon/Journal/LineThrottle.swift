@@ -6,17 +6,12 @@ import BTCPriceCore
 /// line for six hours starts again.
 struct LineThrottle: Sendable {
     /// The lines left out before a line.
-    struct Summary: Sendable, Equatable {
+    struct Summary: Sendable {
         var count = 0
         /// The time since the last admitted line.
         var span = Duration.zero
         /// The number of lines for each detail, the most frequent first.
         var details: [(name: String, count: Int)] = []
-
-        static func == (lhs: Summary, rhs: Summary) -> Bool {
-            lhs.count == rhs.count && lhs.span == rhs.span
-                && lhs.details.elementsEqual(rhs.details) { $0.name == $1.name && $0.count == $1.count }
-        }
     }
 
     private struct Line {

@@ -95,10 +95,10 @@ package final class Reporter: Sendable {
             say(
                 .derivedInstead, "derived \(quote.currency)",
                 "The price in \(quote.currency) is derived from that in \(derivation.currency), at the rate of \(derivation.rateSource) of \(derivation.rateDate): \(failure)",
-                [:], of: "price \(quote.currency)")
+                of: "price \(quote.currency)")
         case .marketAgain(let quote):
             say(
-                .marketAgain, "market \(quote.currency)", "A market has the price again: \(text(quote)).", [:],
+                .marketAgain, "market \(quote.currency)", "A market has the price again: \(text(quote)).",
                 of: "price \(quote.currency)")
         case .ratesFailed(let source, let error, let isHeld):
             let rest =
@@ -123,7 +123,7 @@ package final class Reporter: Sendable {
                 .saveFailed, "save failed", "The last price cannot be saved: \(error). Prices are still served.",
                 ["error": "\(error)"], of: "save")
         case .saveRecovered:
-            say(.saveRecovered, "save recovered", "The last price is saved again.", [:], of: "save")
+            say(.saveRecovered, "save recovered", "The last price is saved again.", of: "save")
         }
     }
 
@@ -165,10 +165,7 @@ package final class Reporter: Sendable {
     }
 
     func report(_ ticking: Ticking) {
-        switch ticking {
-        case .idle: say(.idle, "idle", "No client needs a price: the ticks stop until one does.", [:])
-        case .running, .paused: break
-        }
+        if ticking == .idle { say(.idle, "idle", "No client needs a price: the ticks stop until one does.") }
     }
 
     func report(_ event: HistoryStore.Event) {
@@ -180,7 +177,7 @@ package final class Reporter: Sendable {
                 ["error": "\(error)"], of: "history")
         case .recovered(let candles):
             let held = candles > 0 ? ", with \(candles) candle\(candles == 1 ? "" : "s") held in memory" : ""
-            say(.historyRecovered, "history recovered", "The history is written again\(held).", [:], of: "history")
+            say(.historyRecovered, "history recovered", "The history is written again\(held).", of: "history")
         case .damaged(let path, let reason, let setAside):
             say(
                 .historyDamaged, "history damaged",
@@ -218,23 +215,21 @@ package final class Reporter: Sendable {
         switch event {
         case .tooManyConnections(let limit):
             say(
-                .tooManyConnections, "connections", "A client was refused: there are \(limit) connections already.",
-                [:])
+                .tooManyConnections, "connections", "A client was refused: there are \(limit) connections already.")
         case .tooManyConnectionsOfUser(let uid, let limit):
             say(
                 .tooManyOfUser, "connections of \(uid)",
                 "A client of user \(uid) was refused: it has \(limit) connections already.", ["uid": "\(uid)"])
         case .acceptFailed(let reason):
             say(
-                .acceptFailed, "accept", "No client can connect for the moment: \(reason). The price is still updated.",
-                [:])
+                .acceptFailed, "accept", "No client can connect for the moment: \(reason). The price is still updated.")
         }
     }
 
     /// - Parameter condition: What the line tells the state of. It is logged once more if it was left out and the condition lasts.
     private func say(
-        _ message: JournalMessage, _ kind: String, _ line: String, _ metadata: Logger.Metadata, detail: String = "",
-        daily: Bool = false, of condition: String? = nil
+        _ message: JournalMessage, _ kind: String, _ line: String, _ metadata: Logger.Metadata = [:],
+        detail: String = "", daily: Bool = false, of condition: String? = nil
     ) {
         let boottime = now().boottime
         let summary = lines.withLock { lines in
@@ -278,7 +273,6 @@ extension Duration {
     /// Milliseconds with three decimal places: `0.214`.
     fileprivate var microsecondsText: String {
         let microseconds = components.seconds * 1_000_000 + components.attoseconds / 1_000_000_000_000
-        let fraction = String(microseconds % 1000)
-        return "\(microseconds / 1000).\(String(repeating: "0", count: 3 - fraction.count))\(fraction)"
+        return "\(microseconds / 1000).\((microseconds % 1000).padded(3))"
     }
 }

@@ -13,7 +13,7 @@ struct Reloading: Sendable {
     let initial: Settings
     /// Reads the configuration again from all its places.
     let read: @Sendable () throws(SettingsError) -> Settings
-    let running: RunningSettings
+    let running: Replaceable<RunningSettings>
     let client: ExchangeClient
     let credentials: Credentials
     let instance: String
@@ -27,7 +27,7 @@ struct Reloading: Sendable {
     let report: @Sendable (String, StreamEvent) -> Void
     let control: TickControl
     let server: PriceServer
-    let level: SharedLogLevel
+    let level: Replaceable<Logger.Level>
     let now: TimeSource
     let logger: Logger
 
@@ -59,7 +59,7 @@ struct Reloading: Sendable {
         candidates.describe(logger: logger)
         server.change(settings.currencies.map(\.currency))
         // Before the ticker: the watchdog must allow the longer silence.
-        running.value = RunningSettings.Value(settings: settings, unusable: candidates.unusable)
+        running.value = RunningSettings(settings: settings, unusable: candidates.unusable)
         await ticker.change(settings.intervals)
         await streams.change(settings.changeInterval)
         await rates.change(settings.rateSources.map { $0.loader(client, now: now) })
@@ -67,7 +67,7 @@ struct Reloading: Sendable {
         server.change(settings.limits)
         if let changed = settings.history { history?.change(changed.store) }
         await backfill?.change(candidates.backfill(settings))
-        level.level = settings.logLevel
+        level.value = settings.logLevel
         let (atStart, after) = (initial.values, settings.values)
         let changed = settings.changes(from: old)
         logger.tell(

@@ -19,10 +19,6 @@ extension ServiceGroupConfiguration {
 struct CleanUp: Service {
     let end: @Sendable () async -> Void
 
-    init(end: @escaping @Sendable () async -> Void) {
-        self.end = end
-    }
-
     func run() async throws {
         // It throws if the group is cancelled; the part must end in that case too.
         do { try await gracefulShutdown() } catch {}

@@ -41,7 +41,7 @@ struct WatchdogService: Service {
     let server: PriceServer
     let heartbeat: Heartbeat
     let isPaused: @Sendable () async -> Bool
-    let running: RunningSettings
+    let running: Replaceable<RunningSettings>
     let clock: TickClock
     let now: TimeSource
 

@@ -36,17 +36,17 @@ struct Directories: Sendable, Hashable {
 
     /// Creates both. The runtime directory is required; the state directory only keeps the price over a reboot.
     /// - Returns: The error of the state directory, if any.
-    /// - Throws: ``DirectoryError`` if the runtime directory can't be used, or is the state directory too.
-    func make() throws(DirectoryError) -> DirectoryError? {
+    /// - Throws: ``StartFailure`` if the runtime directory can't be used, or is the state directory too.
+    func make() throws(StartFailure) -> String? {
         try Self.make(runtime)
         if runtime == Self.sharedFallback(uid: getuid()) { try Self.takeForOneself(runtime) }
-        do throws(DirectoryError) {
+        do throws(StartFailure) {
             try Self.make(state)
         } catch {
-            return error
+            return error.description
         }
         guard !Self.isSame(state, runtime) else {
-            throw DirectoryError(
+            throw StartFailure(
                 description:
                     "state.directory (\(state)) and runtime.directory (\(runtime)) are the same folder: each keeps a copy of the last price, so set two different directories"
             )
@@ -64,21 +64,21 @@ struct Directories: Sendable, Hashable {
     private static func sharedFallback(uid: UInt32) -> String { "/tmp/btc-priced-\(uid)" }
 
     /// Creates a directory and its parents, unless they exist.
-    private static func make(_ path: String) throws(DirectoryError) {
+    private static func make(_ path: String) throws(StartFailure) {
         if let parent = path.lastIndex(of: "/"), parent != path.startIndex, !exists(String(path[..<parent])) {
             try make(String(path[..<parent]))
         }
         if mkdir(path, 0o755) != 0, errno != EEXIST {
-            throw DirectoryError(description: "cannot make \(path): \(String(cString: strerror(errno)))")
+            throw StartFailure(description: "cannot make \(path): \(String(cString: strerror(errno)))")
         }
     }
 
     /// Checks the owner of a directory in a shared place, where another user may have created the name or a link.
-    private static func takeForOneself(_ path: String) throws(DirectoryError) {
+    private static func takeForOneself(_ path: String) throws(StartFailure) {
         var status = stat()
         let isOurs = lstat(path, &status) == 0 && status.st_uid == getuid() && status.st_mode & S_IFMT == S_IFDIR
         guard isOurs, chmod(path, 0o700) == 0 else {
-            throw DirectoryError(
+            throw StartFailure(
                 description:
                     "\(path) belongs to somebody else: set XDG_RUNTIME_DIR, or runtime.directory, to a place of your own"
             )
@@ -94,9 +94,4 @@ struct Directories: Sendable, Hashable {
     private static func absolute(_ path: String?) -> String? {
         path.flatMap { $0.hasPrefix("/") ? $0 : nil }
     }
-}
-
-struct DirectoryError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The directory, the reason, and the remedy.
-    let description: String
 }

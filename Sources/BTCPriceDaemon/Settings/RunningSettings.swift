@@ -2,22 +2,12 @@ import BTCPriceCore
 import Logging
 import Synchronization
 
-/// The settings in force. A reload replaces them.
-final class RunningSettings: Sendable {
-    /// The settings, and the sources that they leave unusable.
-    struct Value: Sendable {
-        var settings: Settings
-        /// Sources that are configured but never requested.
-        var unusable: [SourceReport]
-
-        /// The longest silence of a healthy ticker.
-        var longestSilence: Duration { settings.first.interval * 2 + settings.budget + .seconds(1) }
-    }
-
+/// A value that a reload replaces.
+final class Replaceable<Value: Sendable>: Sendable {
     private let current: Mutex<Value>
 
-    init(_ settings: Settings, unusable: [SourceReport]) {
-        current = Mutex(Value(settings: settings, unusable: unusable))
+    init(_ value: Value) {
+        current = Mutex(value)
     }
 
     var value: Value {
@@ -26,34 +16,31 @@ final class RunningSettings: Sendable {
     }
 }
 
-/// The lowest level that is logged, for every logger of the daemon at once.
-final class SharedLogLevel: Sendable {
-    private let current: Mutex<Logger.Level>
+/// The settings in force, and the sources that they leave unusable.
+struct RunningSettings: Sendable {
+    let settings: Settings
+    /// Sources that are configured but never requested.
+    let unusable: [SourceReport]
 
-    init(_ level: Logger.Level) {
-        current = Mutex(level)
-    }
-
-    var level: Logger.Level {
-        get { current.withLock { $0 } }
-        set { current.withLock { $0 = newValue } }
-    }
+    /// The longest silence of a healthy ticker.
+    var longestSilence: Duration { settings.first.interval * 2 + settings.budget + .seconds(1) }
 }
 
 /// A handler whose level can be changed while it is in use.
 struct AdjustableLogHandler: LogHandler {
-    private let shared: SharedLogLevel
+    /// The lowest level that is logged, for every logger of the daemon at once.
+    private let shared: Replaceable<Logger.Level>
     /// This logger's own level. It applies if it is higher than the shared one.
     private var own = Logger.Level.trace
     private var handler: any LogHandler
 
-    init(_ handler: any LogHandler, level: SharedLogLevel) {
+    init(_ handler: any LogHandler, level: Replaceable<Logger.Level>) {
         self.handler = handler
         shared = level
     }
 
     var logLevel: Logger.Level {
-        get { max(own, shared.level) }
+        get { max(own, shared.value) }
         set { own = newValue }
     }
 

@@ -1,13 +1,5 @@
 /// The values of one table of a configuration file, with the places where they were set.
 package struct ConfigurationTable: Sendable {
-    package struct Entry: Sendable {
-        /// Its last name: `/data/pair`.
-        package let name: String
-        /// Its name within the table: `require./data/pair`.
-        package let key: String
-        package let value: RawValue
-    }
-
     /// The table's name: `exchange.bitso`.
     private let name: String
     private let path: String
@@ -79,10 +71,10 @@ package struct ConfigurationTable: Sendable {
         }
     }
 
-    /// The values of a table within it, in the order of their names.
-    package func members(_ key: String) throws(SettingsError) -> [Entry] {
-        entries.filter { $0.names.first == key && $0.names.count == 2 }
-            .map { Entry(name: $0.names[1], key: $0.name, value: $0.value) }
+    /// The values of a table within it, in the order of their names. `name` is the last name, `/data/pair`; `key` is the name within
+    /// this table, `require./data/pair`.
+    package func members(_ key: String) throws(SettingsError) -> [(name: String, key: String, value: RawValue)] {
+        entries.filter { $0.names.first == key && $0.names.count == 2 }.map { ($0.names[1], $0.name, $0.value) }
     }
 
     /// The names of the tables within a table in it, each with its key.

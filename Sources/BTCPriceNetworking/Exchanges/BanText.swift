@@ -2,8 +2,6 @@ import BTCPriceCore
 
 /// The end of a ban in the text of an error: `IP banned until 1785050129644.` Binance says so, and the exchanges with its software.
 enum BanText {
-    /// The longest ban (developers.binance.com, REST API, IP limits).
-    private static let longest = Duration.seconds(3 * 86_400)
     /// The shortest ban, used if a response with status 418 does not state its length.
     static let shortest = Duration.seconds(120)
 
@@ -13,6 +11,6 @@ enum BanText {
         let digits = text[range.upperBound...].prefix { $0.isASCII && $0.isNumber }
         guard let number = Int64(digits), let end = VenueTime.milliseconds(fromEpoch: number) else { return nil }
         let left = Duration.milliseconds(end - now.milliseconds)
-        return left > .zero ? min(left, longest) : nil
+        return left > .zero ? min(left, CooldownRule.longestTold) : nil
     }
 }

@@ -132,8 +132,8 @@ extension ExchangeDescription {
         _ text: String, of allowed: [String], _ key: String, _ table: ConfigurationTable
     ) throws(SettingsError) {
         guard let unknown = Placeholders.unknown(in: text, allowed: allowed) else { return }
-        throw table.error(
-            key, "{\(unknown)} is not a placeholder here; there are \(Placeholders.list(allowed))")
+        let list = allowed.map { "{\($0)}" }.joined(separator: ", ")
+        throw table.error(key, "{\(unknown)} is not a placeholder here; there are \(list)")
     }
 
     private static func isLoopback(_ authority: Substring) -> Bool {

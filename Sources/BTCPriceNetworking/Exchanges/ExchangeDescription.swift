@@ -169,7 +169,7 @@ package struct ExchangeDescription: Sendable {
             let shortest = response.status == 418 ? BanText.shortest : nil
             throw .rateLimited(reason, retryAfter: response.pause ?? ban ?? shortest)
         }
-        if !isOK { return try response.successBody { _ in texts.first } }
+        if !isOK { throw response.failure(reason) }
         throw unavailable.contains(where: all.contains) ? .unavailable(reason) : .refused(reason)
     }
 }

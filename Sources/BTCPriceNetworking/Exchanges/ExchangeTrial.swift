@@ -64,9 +64,7 @@ package struct ExchangeTrial: Sendable {
         let (description, response) = (source.description, HTTPResponse(status: 200, headers: [:], body: body))
         report(
             Result { () throws(PriceLoadingError) in
-                try ReferenceRateSource.table(
-                    response, description, TickerReader(description, description.markets),
-                    at: ObservationTime.now().wall)
+                try ReferenceRateSource.table(response, description, at: ObservationTime.now().wall)
             })
     }
 

@@ -39,9 +39,4 @@ struct Placeholders: Sendable {
     static func unknown(in text: String, allowed: [String]) -> String? {
         text.matches(of: /\{([^{}]*)\}/).map { String($0.1) }.first { !allowed.contains($0) }
     }
-
-    /// `{BASE}, {base}`
-    static func list(_ names: [String]) -> String {
-        names.map { "{\($0)}" }.joined(separator: ", ")
-    }
 }

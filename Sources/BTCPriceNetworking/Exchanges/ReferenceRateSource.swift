@@ -12,7 +12,7 @@ package struct ReferenceRateSource: Sendable {
     package var name: String { description.name }
 
     package func loader(_ client: ExchangeClient, now: @escaping TimeSource) -> any ReferenceRateLoader {
-        ReferenceRateRequest(description, client: client, now: now)
+        ReferenceRateRequest(description: description, client: client, now: now)
     }
 
     /// The sources that are built in, in their order.
@@ -33,9 +33,9 @@ package struct ReferenceRateSource: Sendable {
     /// The rates in a response.
     /// - Throws: If there is none, the reason.
     static func table(
-        _ response: HTTPResponse, _ description: ExchangeDescription, _ reader: TickerReader, at wall: Timestamp
+        _ response: HTTPResponse, _ description: ExchangeDescription, at wall: Timestamp
     ) throws(PriceLoadingError) -> ReferenceRateTable {
-        let prices = try reader.prices(response)
+        let prices = try TickerReader(description, description.markets).prices(response)
         guard let base = description.markets.first.flatMap({ Currency(rawValue: $0.base) }) else {
             throw .invalidData("its base is not known")
         }
@@ -54,25 +54,17 @@ package struct ReferenceRateSource: Sendable {
 }
 
 private struct ReferenceRateRequest: ReferenceRateLoader {
-    let source: String
-    private let description: ExchangeDescription
-    private let reader: TickerReader
-    private let client: ExchangeClient
-    private let now: TimeSource
+    let description: ExchangeDescription
+    let client: ExchangeClient
+    let now: TimeSource
 
-    init(_ description: ExchangeDescription, client: ExchangeClient, now: @escaping TimeSource) {
-        source = description.name
-        self.description = description
-        reader = TickerReader(description, description.markets)
-        self.client = client
-        self.now = now
-    }
+    var source: String { description.name }
 
     func load() async throws(PriceLoadingError) -> ReferenceRateTable {
         let request = HTTPRequest.json(
             description.url(for: description.markets, at: description.baseURL),
             headers: description.headers(key: nil), longestBody: description.longestBody)
         let response = try await client.get(request)
-        return try ReferenceRateSource.table(response, description, reader, at: now().wall)
+        return try ReferenceRateSource.table(response, description, at: now().wall)
     }
 }

@@ -41,14 +41,10 @@ final class ConnectionPool: @unchecked Sendable {
 
     // MARK: - Requests
 
-    func start(_ pending: PendingRequest, _ continuation: PendingRequest.Continuation) {
-        pending.continuation = continuation
-        start(pending)
-    }
-
     /// Sends the request on a free connection, waits for one that is opening without a request, or opens another.
-    private func start(_ pending: PendingRequest) {
+    func start(_ pending: PendingRequest, _ continuation: PendingRequest.Continuation) {
         dialer.eventLoop.assertInEventLoop()
+        pending.continuation = continuation
         guard !pending.isCancelled, !isClosed else { return pending.finish(.failure(.cancelled)) }
         let origin = pending.request.origin
         let known = known(to: origin)

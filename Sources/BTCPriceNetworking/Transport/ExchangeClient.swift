@@ -52,7 +52,7 @@ package final class ExchangeClient: Sendable {
     /// Checks that a client can be made from these settings.
     /// - Throws: ``ExchangeClientError`` if the file with trust anchors can't be used.
     package static func check(_ settings: HTTPTransportSettings) throws(ExchangeClientError) {
-        do { try HTTPTransport.check(settings) } catch { throw ExchangeClientError(error) }
+        do { _ = try TransportContext(settings) } catch { throw ExchangeClientError(error) }
     }
 
     /// Closes every connection. The client can't be used afterwards.

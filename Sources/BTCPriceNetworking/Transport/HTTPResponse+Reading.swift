@@ -6,22 +6,16 @@ extension HTTPResponse {
     /// The `Date` header: the exchange's clock, if it sends one.
     var date: String? { header("date") }
 
-    /// The body of a successful response.
-    /// - Parameter message: Finds the exchange's message in the body of an error.
-    /// - Throws: The error for the status, or ``PriceLoadingError/invalidData(_:)`` if the body is not JSON.
-    func successBody(_ message: (JSONValue) -> String?) throws(PriceLoadingError) -> JSONValue {
+    /// The error of a response with another status than 200 that tells of no limit.
+    /// - Parameter reason: The status, with the exchange's message if there is one.
+    func failure(_ reason: String) -> PriceLoadingError {
         switch status {
-        case 200: break
-        // Binance sends 418 to a client that ignored 429.
-        case 418, 429: throw .rateLimited(reason(message), retryAfter: pause)
-        case 408, 500...: throw .unavailable(reason(message), retryAfter: pause)
-        case 300..<400: throw .unavailable("HTTP \(status): it redirects, which is not followed")
+        case 408, 500...: .unavailable(reason, retryAfter: pause)
+        case 300..<400: .unavailable("HTTP \(status): it redirects, which is not followed")
         // A retry gets the same response: wrong key, region or protocol, or a removed endpoint.
-        case 400..<500: throw .refused(reason(message))
-        default: throw .invalidData("HTTP \(status)")
+        case 400..<500: .refused(reason)
+        default: .invalidData("HTTP \(status)")
         }
-        guard let json else { throw unexpectedBody }
-        return json
     }
 
     /// The body as JSON; `nil` if it is not valid.

@@ -57,12 +57,6 @@ package final class HTTPTransport: Sendable {
         pool = ConnectionPool(Dialer(try TransportContext(settings), names: names, on: eventLoop))
     }
 
-    /// Checks that the file with trust anchors can be used.
-    /// - Throws: ``TrustAnchorsError``.
-    package static func check(_ settings: HTTPTransportSettings) throws(TrustAnchorsError) {
-        _ = try TransportContext(settings)
-    }
-
     package var settings: HTTPTransportSettings { pool.dialer.context.settings }
 
     /// Sends a request and returns the complete response. Cancelling the task ends it. An open connection has no other timeout.

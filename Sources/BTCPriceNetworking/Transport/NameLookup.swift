@@ -39,14 +39,9 @@ package final class NameLookup: Sendable {
     private let lookUp: @Sendable (String) -> Outcome
     private let now: @Sendable () -> ContinuousClock.Instant
 
-    /// Uses the system's resolver.
-    package convenience init() {
-        self.init(lookUp: systemLookup)
-    }
-
-    /// - Parameter lookUp: Looks up a name, and blocks until it has the outcome.
+    /// - Parameter lookUp: Looks up a name, and blocks until it has the outcome. The default is the system's resolver.
     init(
-        lookUp: @escaping @Sendable (String) -> Outcome,
+        lookUp: @escaping @Sendable (String) -> Outcome = systemLookup,
         now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
     ) {
         self.lookUp = lookUp

@@ -6,28 +6,7 @@ import Synchronization
 ///
 /// NIO's timers don't count the time in which the machine is suspended. After a suspend, ``machineResumed()`` ends the sleeps whose
 /// deadline on the continuous clock has passed, and reschedules the timers of the others.
-package struct TickClock: BoottimeClock {
-    private let timers: Timers
-
-    init(on eventLoop: any EventLoop) {
-        timers = Timers(eventLoop: eventLoop)
-    }
-
-    package var now: ContinuousClock.Instant { .now }
-
-    /// Sleeps until an instant.
-    /// - Throws: `CancellationError` as soon as the task is cancelled.
-    package func sleep(until deadline: ContinuousClock.Instant) async throws {
-        try await timers.sleep(until: deadline, isolation: #isolation)
-    }
-
-    /// Must be called after the machine was suspended.
-    package func machineResumed() {
-        timers.scheduleAnew()
-    }
-}
-
-private final class Timers: Sendable {
+package final class TickClock: BoottimeClock {
     private struct Sleeper {
         let deadline: ContinuousClock.Instant
         let continuation: CheckedContinuation<Void, any Error>
@@ -42,11 +21,19 @@ private final class Timers: Sendable {
     private let eventLoop: any EventLoop
     private let state = Mutex(State())
 
-    init(eventLoop: any EventLoop) {
+    init(on eventLoop: any EventLoop) {
         self.eventLoop = eventLoop
     }
 
-    func sleep(until deadline: ContinuousClock.Instant, isolation: isolated (any Actor)?) async throws {
+    package var now: ContinuousClock.Instant { .now }
+
+    /// Sleeps until an instant.
+    /// - Throws: `CancellationError` as soon as the task is cancelled.
+    package func sleep(until deadline: ContinuousClock.Instant) async throws {
+        try await sleep(until: deadline, isolation: #isolation)
+    }
+
+    private func sleep(until deadline: ContinuousClock.Instant, isolation: isolated (any Actor)?) async throws {
         let id = state.withLock { state in
             state.lastID += 1
             return state.lastID
@@ -67,7 +54,8 @@ private final class Timers: Sendable {
         }
     }
 
-    func scheduleAnew() {
+    /// Must be called after the machine was suspended.
+    package func machineResumed() {
         state.withLock { state in
             for (id, sleeper) in state.sleepers {
                 sleeper.timer?.cancel()

@@ -158,11 +158,6 @@ final class WebSocketConnection: ChannelInboundHandler, @unchecked Sendable {
         delegate?.opened(self)
     }
 
-    /// The response to the request is complete, and it is not that of a WebSocket server.
-    fileprivate func refused(_ response: HTTPResponse) {
-        end(.refused(response))
-    }
-
     fileprivate func failed(_ error: any Error) {
         if error is NIOHTTPClientUpgradeError { return end(.noWebSocket("a wrong Upgrade or Sec-WebSocket-Accept")) }
         end(.failed(HTTPError(onConnection: error)))
@@ -259,7 +254,7 @@ final class WebSocketConnection: ChannelInboundHandler, @unchecked Sendable {
     }
 
     /// Ends the connection without a close frame.
-    private func end(_ end: WebSocketEnd) {
+    fileprivate func end(_ end: WebSocketEnd) {
         let stage = stage
         self.stage = .over
         stopPongs()
@@ -306,7 +301,7 @@ private final class UpgradeResponse: ChannelInboundHandler, RemovableChannelHand
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         do throws(HTTPError) {
-            if let response = try collector.take(unwrapInboundIn(data)) { connection.refused(response) }
+            if let response = try collector.take(unwrapInboundIn(data)) { connection.end(.refused(response)) }
         } catch {
             connection.failed(error)
         }

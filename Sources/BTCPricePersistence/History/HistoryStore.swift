@@ -174,17 +174,6 @@ package final class HistoryStore: CandleArchive {
         }
     }
 
-    /// Writes the held candles and closes the file.
-    package func close() {
-        queue.sync { self.finish() }
-    }
-
-    /// Runs on the queue.
-    private func finish() {
-        commit()
-        files.database = nil
-    }
-
     /// Writes the held candles and closes the file. Waits for it for at most this time.
     package func close(within longest: Duration) async {
         await withCheckedContinuation { continuation in
@@ -193,7 +182,8 @@ package final class HistoryStore: CandleArchive {
             // The next start makes the index.
             indexing.withLock { $0?() }
             queue.async { [self] in
-                finish()
+                commit()
+                files.database = nil
                 end()
             }
             DispatchQueue.global().asyncAfter(

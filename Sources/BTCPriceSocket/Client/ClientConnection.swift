@@ -24,7 +24,7 @@ package struct ClientConnection: ~Copyable {
         close(descriptor)
     }
 
-    /// Sends a call. ``reply(timeout:interruption:outlet:)`` returns the replies, in order. A `oneway` call has none.
+    /// Sends a call. ``message(timeout:interruption:outlet:)`` returns the replies, in order. A `oneway` call has none.
     package func send(_ call: Call) throws(ClientError) {
         try send(call.encoded())
     }
@@ -43,18 +43,11 @@ package struct ClientConnection: ~Copyable {
         }
     }
 
-    /// The next reply, which may be an error of the service.
+    /// The next reply's bytes, without the NUL, for ``decoded(_:)``.
     /// - Parameters:
     ///   - interruption: A descriptor. When it becomes readable, the wait ends with ``ClientError/interrupted``. -1 for none.
     ///   - outlet: A descriptor that the caller writes to. When its reader is gone, the wait ends with ``ClientError/interrupted``, too.
     /// - Throws: ``ClientError``. After ``ClientError/interrupted``, which a signal causes too, it can be called again.
-    package mutating func reply(
-        timeout: Duration, interruption: Int32 = -1, outlet: Int32 = -1
-    ) throws(ClientError) -> Reply {
-        try decoded(try message(timeout: timeout, interruption: interruption, outlet: outlet))
-    }
-
-    /// The next reply's bytes, without the NUL, for ``decoded(_:)``. Otherwise the same as ``reply(timeout:interruption:outlet:)``.
     package mutating func message(
         timeout: Duration, interruption: Int32 = -1, outlet: Int32 = -1
     ) throws(ClientError) -> ArraySlice<UInt8> {
@@ -70,14 +63,6 @@ package struct ClientConnection: ~Copyable {
             try waitForInput(milliseconds: Int32(clamping: left), interruption: interruption, outlet: outlet)
             try readInput()
         }
-    }
-
-    /// Sends a call and waits for its reply.
-    /// - Returns: The reply's parameters.
-    /// - Throws: ``ClientError``; ``ClientError/refused(error:reason:)`` if the service replies with an error.
-    package mutating func call(_ call: Call) throws(ClientError) -> JSONValue {
-        try send(call)
-        return try reply(timeout: timeout).result()
     }
 
     /// Decodes a reply.
@@ -137,10 +122,6 @@ package struct ClientConnection: ~Copyable {
         close(descriptor)
         if number == EINTR { throw .interrupted }
         throw number == EAGAIN ? .timedOut(path: path) : .unreachable(path: path, reason: systemError(number))
-    }
-
-    private static func systemError(_ number: Int32) -> String {
-        String(cString: strerror(number))
     }
 }
 

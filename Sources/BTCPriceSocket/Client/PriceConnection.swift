@@ -86,20 +86,14 @@ package struct PriceConnection: ~Copyable {
     }
 
     package mutating func getStatus() throws(ClientError) -> StatusMessage {
-        let reply = try call(PriceCall.getStatus.call)
-        var status = try read { () throws(JSONFieldError) in
-            try reply.required("status", JSONKind<StatusMessage>.message)
-        }
+        var status = try call(.getStatus, "status", JSONKind<StatusMessage>.message)
         status.price = dated(status.price)
         status.pegRate = status.pegRate.map(clock.converted)
         return status
     }
 
     package mutating func listCurrencies() throws(ClientError) -> [CurrencyMessage] {
-        let reply = try call(PriceCall.listCurrencies.call)
-        var currencies = try read { () throws(JSONFieldError) in
-            try reply.required("currencies", .list(JSONKind<CurrencyMessage>.message))
-        }
+        var currencies = try call(.listCurrencies, "currencies", .list(JSONKind<CurrencyMessage>.message))
         for index in currencies.indices { currencies[index].price = dated(currencies[index].price) }
         return currencies
     }
@@ -107,17 +101,11 @@ package struct PriceConnection: ~Copyable {
     /// Requests the sources' reports, in the configured order.
     /// - Parameter currency: ISO 4217; `nil` for the daemon's first currency.
     package mutating func listSources(_ currency: String? = nil) throws(ClientError) -> [SourceReport] {
-        let reply = try call(PriceCall.listSources(currency).call)
-        return try read { () throws(JSONFieldError) in
-            try reply.required("sources", .list(JSONKind<SourceReport>.message))
-        }
+        try call(.listSources(currency), "sources", .list(JSONKind<SourceReport>.message))
     }
 
     package mutating func getMetrics() throws(ClientError) -> [MetricFamily] {
-        let reply = try call(PriceCall.getMetrics.call)
-        return try read { () throws(JSONFieldError) in
-            try reply.required("families", .list(JSONKind<MetricFamily>.message))
-        }
+        try call(.getMetrics, "families", .list(JSONKind<MetricFamily>.message))
     }
 
     /// Requests candles.
@@ -212,6 +200,14 @@ package struct PriceConnection: ~Copyable {
         return clock.converted(message)
     }
 
+    /// The value of a reply's field.
+    private mutating func call<Value>(
+        _ call: PriceCall, _ field: StaticString, _ kind: JSONKind<Value>
+    ) throws(ClientError) -> Value {
+        let reply = try self.call(call.call)
+        return try read { () throws(JSONFieldError) in try reply.required(field, kind) }
+    }
+
     private func read<Message>(_ message: () throws(JSONFieldError) -> Message) throws(ClientError) -> Message {
         do {
             return try message()
@@ -227,9 +223,4 @@ package struct PriceTooOld: Error, Sendable, Hashable {
     package let age: Duration?
     /// Why there is no newer one, in one line; `nil` if the last tick had a price.
     package let reason: String?
-
-    package init(age: Duration?, reason: String?) {
-        self.age = age
-        self.reason = reason
-    }
 }

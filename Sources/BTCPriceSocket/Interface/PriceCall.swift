@@ -59,12 +59,12 @@ package enum PriceCall: Sendable, Hashable {
         }
         do throws(JSONFieldError) {
             guard let read = try PriceCall(call, parameters) else { return nil }
-            if call.upgrade { return .failure(Refusal(.methodNotImplemented(call.method))) }
-            if case .watchPrice = read, !call.more { return .failure(Refusal(.expectedMore)) }
+            if call.upgrade { return .failure(Refusal(reply: .methodNotImplemented(call.method))) }
+            if case .watchPrice = read, !call.more { return .failure(Refusal(reply: .expectedMore)) }
             if let wrong { throw wrong }
             return .success(read)
         } catch {
-            return .failure(Refusal(.invalidParameter(JSONValue(.string((wrong ?? error).field)))))
+            return .failure(Refusal(reply: .invalidParameter(JSONValue(.string((wrong ?? error).field)))))
         }
     }
 
@@ -140,10 +140,6 @@ package enum PriceCall: Sendable, Hashable {
     /// A call that fails with an error reply.
     package struct Refusal: Error, Sendable, Hashable {
         package let reply: Reply
-
-        init(_ reply: Reply) {
-            self.reply = reply
-        }
     }
 }
 

@@ -11,26 +11,6 @@ package enum JSON: Sendable, Hashable {
     case string(String)
     case array([JSON])
     case object(JSONObject)
-
-    package var stringValue: String? {
-        if case .string(let value) = self { value } else { nil }
-    }
-
-    package var integerValue: Int64? {
-        if case .integer(let value) = self { value } else { nil }
-    }
-
-    package var boolValue: Bool? {
-        if case .bool(let value) = self { value } else { nil }
-    }
-
-    package var arrayValue: [JSON]? {
-        if case .array(let value) = self { value } else { nil }
-    }
-
-    package var objectValue: JSONObject? {
-        if case .object(let value) = self { value } else { nil }
-    }
 }
 
 /// The members of a JSON object, in order. Names are unique.

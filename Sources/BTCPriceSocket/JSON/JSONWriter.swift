@@ -32,11 +32,7 @@ extension JSONObject {
 private struct JSONWriter {
     var bytes: [UInt8] = []
     let layout: JSON.Layout
-    private var depth = 0
-
-    init(layout: JSON.Layout) {
-        self.layout = layout
-    }
+    var depth = 0
 
     mutating func write(_ value: JSON) {
         switch value {

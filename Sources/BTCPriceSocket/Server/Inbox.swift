@@ -39,7 +39,9 @@ final class Inbox: Sendable {
     init(instance: String) throws(SocketError) {
         contents = Mutex(Contents(instance: instance))
         wakeDescriptor = clinux_eventfd()
-        guard wakeDescriptor >= 0 else { throw SocketError("cannot make an eventfd: \(systemError(errno))") }
+        guard wakeDescriptor >= 0 else {
+            throw SocketError(description: "cannot make an eventfd: \(systemError(errno))")
+        }
     }
 
     deinit {
@@ -94,30 +96,20 @@ final class Inbox: Sendable {
 
     /// - Parameter uid: The caller's user; `nil` for a call that was refused and never counted as pending.
     func answer(_ connection: UInt64, of uid: UInt32?, _ answer: CallAnswer) {
-        deliver { contents in
-            contents.delivery.answers.append((connection, uid, answer))
-            return true
-        }
+        put { $0.answers.append((connection, uid, answer)) }
     }
 
-    func change(_ limits: ServerLimits) {
-        deliver { contents in
-            contents.delivery.limits = limits
-            return true
-        }
-    }
+    func change(_ limits: ServerLimits) { put { $0.limits = limits } }
 
-    func stop() {
-        deliver { contents in
-            contents.delivery.stop = true
-            return true
-        }
-    }
+    func stop() { put { $0.stop = true } }
 
     /// Requests a sign of life from the loop.
-    func ping(_ number: UInt64) {
+    func ping(_ number: UInt64) { put { $0.beat = number } }
+
+    /// Adds to the next delivery, and wakes the loop.
+    private func put(_ change: (inout Delivery) -> Void) {
         deliver { contents in
-            contents.delivery.beat = number
+            change(&contents.delivery)
             return true
         }
     }

@@ -5,10 +5,6 @@ import Glibc
 package struct SocketError: Error, Sendable, Hashable, CustomStringConvertible {
     /// What is wrong and what to do.
     package let description: String
-
-    init(_ description: String) {
-        self.description = description
-    }
 }
 
 /// A listening Unix-domain socket, created here or passed by systemd.
@@ -37,20 +33,21 @@ package struct ListeningSocket: Sendable {
         let temporary = "\(path).\(getpid())"
         guard let address = UnixSocketAddress(path: temporary), let final = UnixSocketAddress(path: path) else {
             let most = UnixSocketAddress.longestPath - (temporary.utf8.count - path.utf8.count)
-            throw SocketError("the socket's path is too long (\(path.utf8.count) bytes, at most \(most)): \(path)")
+            throw SocketError(
+                description: "the socket's path is too long (\(path.utf8.count) bytes, at most \(most)): \(path)")
         }
         var status = stat()
         if lstat(path, &status) == 0 {
             guard status.st_mode & S_IFMT == S_IFSOCK else {
-                throw SocketError("\(path) exists and is not a socket: move it away, or set socket.path")
+                throw SocketError(description: "\(path) exists and is not a socket: move it away, or set socket.path")
             }
             guard !Self.somebodyAnswers(at: final) else {
-                throw SocketError("another program listens at \(path): stop it, or set socket.path")
+                throw SocketError(description: "another program listens at \(path): stop it, or set socket.path")
             }
         }
         unlink(temporary)
         let descriptor = clinux_unix_socket()
-        guard descriptor >= 0 else { throw SocketError("cannot make a socket: \(systemError(errno))") }
+        guard descriptor >= 0 else { throw SocketError(description: "cannot make a socket: \(systemError(errno))") }
         let isListening =
             address.withSocketAddress { bind(descriptor, $0, $1) } == 0
             && chmod(temporary, 0o666) == 0 && listen(descriptor, 4096) == 0 && rename(temporary, path) == 0
@@ -58,7 +55,7 @@ package struct ListeningSocket: Sendable {
             let reason = systemError(errno)
             close(descriptor)
             unlink(temporary)
-            throw SocketError("cannot listen at \(path): \(reason)")
+            throw SocketError(description: "cannot listen at \(path): \(reason)")
         }
         self.descriptor = descriptor
         self.path = path

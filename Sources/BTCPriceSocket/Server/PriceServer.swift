@@ -63,7 +63,7 @@ package final class PriceServer: StateSubscriber {
             let result = pthread_create(&thread, nil, runLoop, body.toOpaque())
             guard result == 0 else {
                 body.release()
-                throw SocketError("cannot start the socket's thread: \(systemError(result))")
+                throw SocketError(description: "cannot start the socket's thread: \(systemError(result))")
             }
             phase = .running(thread, environment.listener)
         }

@@ -65,18 +65,14 @@ extension SocketLoop {
 
     /// Closes the connections that exceeded a timeout.
     mutating func sweep() {
-        if table.count > 0, let sweepAt, boottime < sweepAt { return }
         guard table.count > 0 else {
             sweepAt = nil
             return
         }
-        let period = replies.limits.sweepPeriod
-        guard let due = sweepAt else {
-            sweepAt = boottime + period.wholeMilliseconds
-            return
-        }
-        guard boottime >= due else { return }
-        sweepAt = boottime + period.wholeMilliseconds
+        if let sweepAt, boottime < sweepAt { return }
+        let isDue = sweepAt != nil
+        sweepAt = boottime + replies.limits.sweepPeriod.wholeMilliseconds
+        guard isDue else { return }
         for descriptor in table.descriptors {
             guard let patience = table[descriptor]?.connection.overdue(replies.limits, at: boottime) else { continue }
             switch patience {

@@ -52,12 +52,12 @@ struct SocketLoop: ~Copyable {
         replies = ReplyCache(instance: environment.instance, service: environment.service, limits: environment.limits)
         boottime = environment.now().boottime
         epoll = clinux_create()
-        guard epoll >= 0 else { throw SocketError("cannot make an epoll instance: \(systemError(errno))") }
+        guard epoll >= 0 else { throw SocketError(description: "cannot make an epoll instance: \(systemError(errno))") }
         guard clinux_add(epoll, environment.listener.descriptor, clinux_in, Self.listenerTag) == 0,
             clinux_add(epoll, environment.inbox.wakeDescriptor, clinux_in, Self.inboxTag) == 0
         else {
             // The deinitializer closes the descriptors opened so far.
-            throw SocketError("cannot watch the socket: \(systemError(errno))")
+            throw SocketError(description: "cannot watch the socket: \(systemError(errno))")
         }
     }
 

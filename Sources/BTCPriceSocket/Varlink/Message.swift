@@ -3,10 +3,6 @@ package struct MessageError: Error, Sendable, Hashable, CustomStringConvertible 
     package let reason: String
 
     package var description: String { reason }
-
-    init(_ reason: String) {
-        self.reason = reason
-    }
 }
 
 /// A method call (varlink.org, Method-Call).
@@ -50,12 +46,12 @@ package struct Call: Sendable, Hashable {
             } else if name.isString("upgrade"), let flag = value.boolValue {
                 upgrade = flag
             } else {
-                throw MessageError("an unknown key or a wrong type: '\(name.stringValue ?? "")'")
+                throw MessageError(reason: "an unknown key or a wrong type: '\(name.stringValue ?? "")'")
             }
         }
-        guard !method.isEmpty else { throw MessageError("no method") }
+        guard !method.isEmpty else { throw MessageError(reason: "no method") }
         guard [oneway, more, upgrade].count(where: { $0 }) <= 1 else {
-            throw MessageError("two of 'oneway', 'more' and 'upgrade' at once")
+            throw MessageError(reason: "two of 'oneway', 'more' and 'upgrade' at once")
         }
     }
 
@@ -105,7 +101,7 @@ package struct Reply: Sendable, Hashable {
             } else if name.isString("error"), value.isNull || value.rawString != nil {
                 error = value.stringValue
             } else {
-                throw MessageError("an unknown key or a wrong type: '\(name.stringValue ?? "")'")
+                throw MessageError(reason: "an unknown key or a wrong type: '\(name.stringValue ?? "")'")
             }
         }
     }
@@ -135,8 +131,8 @@ private func topLevel(_ bytes: ArraySlice<UInt8>) throws(MessageError) -> JSONVa
     do {
         value = try JSONValue(parsing: bytes)
     } catch {
-        throw MessageError("not JSON: \(error)")
+        throw MessageError(reason: "not JSON: \(error)")
     }
-    guard value.objectValue != nil else { throw MessageError("not an object") }
+    guard value.objectValue != nil else { throw MessageError(reason: "not an object") }
     return value
 }

@@ -15,7 +15,7 @@ package struct MessageBuffer: Sendable {
     }
 
     /// The error that ``next()`` throws for a message longer than the limit.
-    package var tooLong: MessageError { MessageError("a message longer than \(limit) bytes") }
+    package var tooLong: MessageError { MessageError(reason: "a message longer than \(limit) bytes") }
 
     /// Bytes received and not yet returned.
     package var count: Int { bytes.count }

@@ -9,13 +9,6 @@ package struct ServiceInterface: Sendable {
         package var version: String
         /// Where to find more information.
         package var url: String
-
-        package init(vendor: String, product: String, version: String, url: String) {
-            self.vendor = vendor
-            self.product = product
-            self.version = version
-            self.url = url
-        }
     }
 
     private let info: Info

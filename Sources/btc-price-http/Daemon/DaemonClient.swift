@@ -44,7 +44,7 @@ final class DaemonClient: Sendable {
         let link = DaemonLink(timeout: .seconds(2), socket: socket)
         currencies = KeptReplies { _ in
             await link.call { connection throws(ClientError) in
-                PriceList(try connection.listCurrencies(), at: .now())
+                PriceList(currencies: try connection.listCurrencies(), time: .now())
             }
         }
         // Use another connection, because the daemon replies only after a tick if it was idle.
@@ -122,7 +122,7 @@ final class DaemonClient: Sendable {
             }
             currencies.append(message)
         }
-        return PriceList(currencies, tooOld: tooOld, at: .now())
+        return PriceList(currencies: currencies, tooOld: tooOld, time: .now())
     }
 
     func status() async throws(Problem) -> StatusMessage { try await status.reply(to: true) }

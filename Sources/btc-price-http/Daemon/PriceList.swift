@@ -6,16 +6,10 @@ import NIOHTTP1
 struct PriceList: Sendable {
     let currencies: [CurrencyMessage]
     /// The currencies whose price is older than the request allows. Their state in ``currencies`` has it nevertheless.
-    let tooOld: [String: PriceTooOld]
+    var tooOld: [String: PriceTooOld] = [:]
     /// When the daemon sent them.
     let time: ObservationTime
     let bodies = KeptBodies()
-
-    init(_ currencies: [CurrencyMessage], tooOld: [String: PriceTooOld] = [:], at time: ObservationTime) {
-        self.currencies = currencies
-        self.tooOld = tooOld
-        self.time = time
-    }
 
     /// A currency; the first one if `code` is `nil`.
     func currency(_ code: String?) throws(Problem) -> CurrencyMessage {

@@ -12,16 +12,6 @@ struct AccessPolicy: Sendable {
         var isLocal = true
     }
 
-    /// The parts of a request on which the decision depends.
-    struct Credentials: Sendable {
-        var method: String
-        /// The authority: from an absolute request target, otherwise from the Host header; `nil` if HTTP/1.0 has none.
-        var host: String?
-        var origin: String?
-        /// Sec-Fetch-Site (W3C, Fetch Metadata Request Headers).
-        var fetchSite: String?
-    }
-
     /// The host names to serve besides `localhost` and the listening addresses, in lower case; ``AllowList/anyHost`` for all.
     let hosts: Set<String>
     /// The origins whose pages may read the responses (RFC 6454): `https://shop.example`, `null`, in lower case.
@@ -31,30 +21,24 @@ struct AccessPolicy: Sendable {
         .methodNotAllowed, "Only GET and HEAD are supported.", headers: ["allow": "GET, HEAD"])
 
     /// - Returns: Why the request is refused; `nil` if it is not.
-    func refusal(of request: Credentials, _ arrival: Arrival) -> Problem? {
-        guard request.method == "GET" || request.method == "HEAD" else {
+    func refusal(of request: GatewayRequest) -> Problem? {
+        guard request.method == .GET || request.method == .HEAD else {
             return Self.methodNotAllowed
         }
         // Another site may point its own name to this machine (DNS rebinding). Browsers always send the name; HTTP/1.0 need not.
-        if let local = arrival.localAddress, let host = request.host.map(Self.name), !isOwn(host, local) {
+        if let local = request.arrival.localAddress, let host = request.authority.map(Self.name), !isOwn(host, local) {
             return Problem(.misdirectedRequest, "The gateway does not serve this host name; see --hosts.")
         }
-        if let origin = request.origin?.lowercased() {
-            let own = request.host.map { ["http://\($0.lowercased())", "https://\($0.lowercased())"] } ?? []
+        if let origin = request.header("origin")?.lowercased() {
+            let own = request.authority.map { ["http://\($0.lowercased())", "https://\($0.lowercased())"] } ?? []
             guard own.contains(origin) || origins.contains(origin) else {
                 return Problem(.forbidden, "Pages of this origin may not read the price; see --origins.")
             }
-        } else if request.fetchSite == "cross-site" {
+        } else if request.header("sec-fetch-site") == "cross-site" {
+            // W3C, Fetch Metadata Request Headers.
             return Problem(.forbidden, "Pages of another site may not read the price; see --origins.")
         }
         return nil
-    }
-
-    func refusal(of request: GatewayRequest) -> Problem? {
-        let credentials = Credentials(
-            method: request.method.rawValue, host: request.authority, origin: request.header("origin"),
-            fetchSite: request.header("sec-fetch-site"))
-        return refusal(of: credentials, request.arrival)
     }
 
     /// Adds the headers that tell a browser which pages may read the response.

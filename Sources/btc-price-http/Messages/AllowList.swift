@@ -1,17 +1,13 @@
+import CommandLine
 import NIOCore
 
 /// The entries of `--hosts` and `--origins`. One that no request can match is refused.
 enum AllowList {
-    /// Why an entry is refused, and what to write instead.
-    struct Mistake: Error, CustomStringConvertible {
-        let description: String
-    }
-
     /// Stands for any host name.
     static let anyHost = "*"
 
     /// Reads an entry of `--hosts`: a name, an address or ``anyHost``. A port may follow, and does not matter.
-    static func host(_ text: some StringProtocol) throws(Mistake) -> String {
+    static func host(_ text: some StringProtocol) throws(UsageError) -> String {
         let entry = String(text.lowercased().trimmingPrefix { $0 == " " })
         if entry == anyHost { return entry }
         if let address = address(entry) { return address }
@@ -26,11 +22,11 @@ enum AllowList {
         } else if entry.contains("*") || entry.contains("/") {
             instead = "each name or address, or '*' for any host; patterns and networks are not possible"
         }
-        throw Mistake(description: "'\(entry)' is not a host name: write \(instead)")
+        throw UsageError("'\(entry)' is not a host name: write \(instead)")
     }
 
     /// Reads an entry of `--origins`: an origin (RFC 6454) such as `https://shop.example`, one of an extension or an app, or `null`.
-    static func origin(_ text: some StringProtocol) throws(Mistake) -> String {
+    static func origin(_ text: some StringProtocol) throws(UsageError) -> String {
         let entry = text.lowercased().filter { $0 != " " }
         if entry == "null" { return entry }
         let form = /(?<origin>(?<scheme>[a-z][a-z0-9+.-]*):\/\/([a-z0-9._-]+|\[[0-9a-f:.]+\]))(:(?<port>[0-9]{1,5}))?/
@@ -39,10 +35,10 @@ enum AllowList {
                 entry.contains("*")
                 ? "each origin; patterns are not possible"
                 : "https://shop.example, without a path, or null for pages of files"
-            throw Mistake(description: "'\(entry)' is not an origin: write \(instead)")
+            throw UsageError("'\(entry)' is not an origin: write \(instead)")
         }
         guard !["http 80", "https 443"].contains("\(found.scheme) \(found.port ?? "")") else {
-            throw Mistake(description: "'\(entry)' is not an origin: browsers omit this port; write \(found.origin)")
+            throw UsageError("'\(entry)' is not an origin: browsers omit this port; write \(found.origin)")
         }
         return entry
     }

@@ -1,5 +1,5 @@
+import BTCPriceCore
 import Glibc
-import NIOCore
 
 /// The time as HTTP writes it (RFC 9110, section 5.6.7).
 final class HTTPDate {
@@ -19,19 +19,17 @@ final class HTTPDate {
         let days = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
         let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
         let (day, month) = (days[Int(parts.tm_wday)], months[Int(parts.tm_mon)])
-        return "\(day), \(digits(parts.tm_mday)) \(month) \(parts.tm_year + 1900) \(clock(parts)) GMT"
+        return "\(day), \(Int64(parts.tm_mday).padded(2)) \(month) \(parts.tm_year + 1900) \(clock(parts)) GMT"
     }
-}
 
-extension HTTPDate {
     /// `2026-08-25T14:30:05.123Z` (RFC 3339)
     /// - Parameter milliseconds: Since 1970, UTC.
     static func rfc3339(_ milliseconds: Int64) -> String {
         let rest = (milliseconds % 1000 + 1000) % 1000
         let whole = (milliseconds - rest) / 1000
         let parts = parts(of: Int(whole))
-        let date = "\(parts.tm_year + 1900)-\(digits(parts.tm_mon + 1))-\(digits(parts.tm_mday))"
-        return "\(date)T\(clock(parts)).\(digits(Int32(rest), count: 3))Z"
+        let date = "\(parts.tm_year + 1900)-\(Int64(parts.tm_mon + 1).padded(2))-\(Int64(parts.tm_mday).padded(2))"
+        return "\(date)T\(clock(parts)).\(rest.padded(3))Z"
     }
 
     private static func parts(of seconds: Int) -> tm {
@@ -41,11 +39,6 @@ extension HTTPDate {
     }
 
     private static func clock(_ parts: tm) -> String {
-        [parts.tm_hour, parts.tm_min, parts.tm_sec].map { digits($0) }.joined(separator: ":")
-    }
-
-    private static func digits(_ number: Int32, count: Int = 2) -> String {
-        let text = "\(number)"
-        return String(repeating: "0", count: max(0, count - text.count)) + text
+        [parts.tm_hour, parts.tm_min, parts.tm_sec].map { Int64($0).padded(2) }.joined(separator: ":")
     }
 }

@@ -35,7 +35,7 @@ struct HistoryRoutes: Sendable {
 
     func price(_ request: GatewayRequest) async throws(Problem) -> GatewayResponse {
         try Problem.check(request, has: "time", "currency", "max-step")
-        let maxStep = try Self.maxStep(request)
+        let maxStep = try Self.step("max-step", of: request)
         guard let text = request["time"] else {
             throw Problem(.badRequest, "time is required, such as 2026-08-25T14:30:00Z.")
         }
@@ -72,7 +72,7 @@ struct HistoryRoutes: Sendable {
         var prices: [Int64: JSONObject] = [:]
         var longest = Candle.Step.second
         var tooCoarse: PriceAt?
-        let maxStep = try Self.maxStep(request)
+        let maxStep = try Self.step("max-step", of: request)
         if let text = request["timestamp"] {
             guard let second = Int64(text), (0...253_402_300_799).contains(second) else {
                 throw Problem(.badRequest, "timestamp is a number of seconds since 1970.")
@@ -143,10 +143,10 @@ struct HistoryRoutes: Sendable {
 
     private static let steps = ["1s": Candle.Step.second, "1m": .minute, "1h": .hour, "1d": .day]
 
-    /// The longest candle that is precise enough; `nil` for any.
-    private static func maxStep(_ request: GatewayRequest) throws(Problem) -> Candle.Step? {
-        guard let text = request["max-step"] else { return nil }
-        guard let step = steps[text] else { throw Problem(.badRequest, "max-step is 1s, 1m, 1h or 1d.") }
+    /// Reads `step`, or `max-step`: the longest candle that is precise enough. `nil` if it is absent.
+    private static func step(_ name: String, of request: GatewayRequest) throws(Problem) -> Candle.Step? {
+        guard let text = request[name] else { return nil }
+        guard let step = steps[text] else { throw Problem(.badRequest, "\(name) is 1s, 1m, 1h or 1d.") }
         return step
     }
 
@@ -154,11 +154,7 @@ struct HistoryRoutes: Sendable {
         let until = try request["until"].map { (text) throws(Problem) in try time(text, "until") }
         let since = try time(request["since"] ?? "24h", "since")
         guard since < until ?? .now else { throw Problem(.badRequest, "since must be before until.") }
-        var step = Candle.Step.hour
-        if let text = request["step"] {
-            guard let named = steps[text] else { throw Problem(.badRequest, "step is 1s, 1m, 1h or 1d.") }
-            step = named
-        }
+        let step = try step("step", of: request) ?? .hour
         return HistoryQuery(
             currency: try GatewayRoutes.code(request), from: since, to: until, step: step, limit: most, more: true)
     }

@@ -190,17 +190,17 @@ final class GatewayConnection: ChannelInboundHandler {
     private func send(_ response: GatewayResponse, to head: HTTPRequestHead, closes: Bool) {
         guard let context, case .responding = phase else { return }
         let closes = closes || isEnding || isInputClosed
-        var headers = self.headers(of: response)
+        var responseHead = self.head(of: response, to: head)
         // A response without either has no body: that to HEAD of a stream, and 304.
         if response.stream == nil, response.status.mayHaveResponseBody {
-            headers.add(name: "content-length", value: "\(response.body.readableBytes)")
+            responseHead.headers.add(name: "content-length", value: "\(response.body.readableBytes)")
         }
         if closes {
-            headers.add(name: "connection", value: "close")
+            responseHead.headers.add(name: "connection", value: "close")
         } else if head.version.minor == 0 {
-            headers.add(name: "connection", value: "keep-alive")
+            responseHead.headers.add(name: "connection", value: "keep-alive")
         }
-        context.write(wrapOutboundOut(.head(self.head(response, headers, head.version))), promise: nil)
+        context.write(wrapOutboundOut(.head(responseHead)), promise: nil)
         if head.method != .HEAD, response.body.readableBytes > 0 {
             context.write(wrapOutboundOut(.body(.byteBuffer(response.body))), promise: nil)
         }
@@ -249,17 +249,11 @@ final class GatewayConnection: ChannelInboundHandler {
         if isEnding || isInputClosed { close() }
     }
 
-    private func headers(of response: GatewayResponse) -> HTTPHeaders {
-        var headers = response.headers
-        headers.add(name: "date", value: environment.clock.now)
-        headers.add(name: "x-content-type-options", value: "nosniff")
-        return headers
-    }
-
-    private func head(
-        _ response: GatewayResponse, _ headers: HTTPHeaders, _ version: HTTPVersion
-    ) -> HTTPResponseHead {
-        HTTPResponseHead(version: version, status: response.status, headers: headers)
+    private func head(of response: GatewayResponse, to request: HTTPRequestHead) -> HTTPResponseHead {
+        var head = HTTPResponseHead(version: request.version, status: response.status, headers: response.headers)
+        head.headers.add(name: "date", value: environment.clock.now)
+        head.headers.add(name: "x-content-type-options", value: "nosniff")
+        return head
     }
 
     // MARK: - Event streams
@@ -275,10 +269,10 @@ final class GatewayConnection: ChannelInboundHandler {
         }
         phase = .streaming
         deadline = nil
-        var headers = self.headers(of: response)
+        var responseHead = self.head(of: response, to: head)
         // With HTTP/1.0, the end of the connection ends the stream.
-        if head.version.minor > 0 { headers.add(name: "transfer-encoding", value: "chunked") }
-        context.writeAndFlush(wrapOutboundOut(.head(self.head(response, headers, head.version))), promise: nil)
+        if head.version.minor > 0 { responseHead.headers.add(name: "transfer-encoding", value: "chunked") }
+        context.writeAndFlush(wrapOutboundOut(.head(responseHead)), promise: nil)
         environment.streams.enter(self, subscription)
     }
 

@@ -176,11 +176,7 @@ private struct CurrentPrices {
     let asking: AskingOptions
     private(set) var fetched: [StateMessage] = []
     /// The state in the default currency.
-    private var standard: StateMessage?
-
-    init(asking: AskingOptions) {
-        self.asking = asking
-    }
+    var standard: StateMessage?
 
     /// - Parameter currency: `nil` for the default currency.
     mutating func price(in currency: String?) throws(Complaint) -> Known {

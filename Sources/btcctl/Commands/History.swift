@@ -208,15 +208,14 @@ enum History {
         var note = "\(what) \(step)s of this time are known"
         var utc = options
         utc.days = .utc
-        for longer in Candle.Step.allCases
-        where (options.step != nil && longer > step || longer == step && step == .day && options.days == .local)
-            && coverage.count(longer) <= mostCounted
-        {
+        for choice in StepChoice.steps {
+            guard let longer = choice.step, coverage.count(longer) <= mostCounted,
+                options.step != nil && longer > step || longer == step && step == .day && options.days == .local
+            else { continue }
             var seconds: Int64 = 0
             try request(utc, longer, &connection) { candles, _ in seconds += coverage.seconds(in: candles, longer) }
             guard coverage.knowsMore(seconds, than: known) else { continue }
-            note +=
-                longer == step ? "; --day-zone utc knows more" : "; --step \(StepChoice(longer).rawValue) knows more"
+            note += longer == step ? "; --day-zone utc knows more" : "; --step \(choice.rawValue) knows more"
             break
         }
         return note + "."
@@ -230,16 +229,6 @@ enum StepChoice: String, CaseIterable {
     case minute = "1m"
     case hour = "1h"
     case day = "1d"
-
-    init(_ step: Candle.Step) {
-        self =
-            switch step {
-            case .second: .second
-            case .minute: .minute
-            case .hour: .hour
-            case .day: .day
-            }
-    }
 
     /// The choices that are a length of time: all except ``auto``.
     static let steps: [StepChoice] = [.second, .minute, .hour, .day]

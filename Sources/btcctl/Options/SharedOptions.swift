@@ -90,13 +90,7 @@ extension ParsedLine {
     }
 
     func output() throws(UsageError) -> PriceOutput {
-        let template = try value(.format) { text throws(UsageError) in
-            do throws(FormatTemplate.Mistake) {
-                return try FormatTemplate(text)
-            } catch {
-                throw UsageError(error.message)
-            }
-        }
+        let template = try value(.format, FormatTemplate.init)
         let bar = try choice(.bar, among: Bar.allCases)
         let forms: [PriceOutput.Form?] = [
             has(.json) ? .json : nil, has(.raw) ? .raw : nil, template.map { .format($0) }, bar.map { .bar($0) },

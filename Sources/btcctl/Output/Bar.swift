@@ -38,32 +38,6 @@ enum Bar: String, CaseIterable {
             Content(text: PriceTexts.placeholder, detail: why, condition: .error, direction: .flat)
         }
 
-        init(
-            text: String, detail: String, condition: Condition, direction: PriceDirection, isDerived: Bool = false
-        ) {
-            self.text = text
-            self.detail = detail
-            self.condition = condition
-            self.direction = direction
-            self.isDerived = isDerived
-        }
-
-        /// A price that is not current is shown with its time.
-        init(_ state: PriceState, _ model: PriceViewModel) {
-            guard let quote = state.quote else {
-                self = .failed([model.banner, model.reason].compactMap(\.self).joined(separator: " "))
-                return
-            }
-            let isFresh = model.banner == nil
-            let isDerived = model.derivation != nil
-            self.init(
-                text: isFresh ? model.price : "\(model.price) (\(model.timestamp))",
-                detail: ([model.line, model.day, "\(quote.sourceText) \(quote.market)"].compactMap(\.self) + model.notes
-                    + [model.reason].compactMap(\.self)).joined(separator: "\n"),
-                condition: !isFresh ? .stale : model.isUnconfirmed || isDerived ? .unconfirmed : .ok,
-                direction: model.trend, isDerived: isDerived)
-        }
-
         /// The price without its time.
         var short: String { String(text[..<(text.firstRange(of: " (")?.lowerBound ?? text.endIndex)]) }
 
@@ -123,5 +97,23 @@ enum Bar: String, CaseIterable {
             }
         }
         return escaped
+    }
+}
+
+extension Bar.Content {
+    /// A price that is not current is shown with its time.
+    init(_ state: PriceState, _ model: PriceViewModel) {
+        guard let quote = state.quote else {
+            self = .failed([model.banner, model.reason].compactMap(\.self).joined(separator: " "))
+            return
+        }
+        let isFresh = model.banner == nil
+        let isDerived = model.derivation != nil
+        self.init(
+            text: isFresh ? model.price : "\(model.price) (\(model.timestamp))",
+            detail: ([model.line, model.day, "\(quote.sourceText) \(quote.market)"].compactMap(\.self) + model.notes
+                + [model.reason].compactMap(\.self)).joined(separator: "\n"),
+            condition: !isFresh ? .stale : model.isUnconfirmed || isDerived ? .unconfirmed : .ok,
+            direction: model.trend, isDerived: isDerived)
     }
 }

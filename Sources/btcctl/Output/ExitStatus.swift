@@ -61,7 +61,8 @@ struct Complaint: Error, Equatable {
                 .refused("\(ServiceInterface.name).MethodNotFound", _),
                 .refused("\(ServiceInterface.name).InterfaceNotFound", _):
                 .tooOldDaemon
-            case .refused, .unintelligible: .unexpected("\(error)")
+            case .refused, .unintelligible:
+                Complaint(word: "internal", message: "\(error)", status: ExitStatus.unreachable)
             }
     }
 
@@ -183,9 +184,5 @@ struct Complaint: Error, Equatable {
         Complaint(
             word: "internal", message: "\(path) can't be written: \(String(cString: strerror(error))).",
             status: ExitStatus.outputFailed)
-    }
-
-    static func unexpected(_ what: String) -> Complaint {
-        Complaint(word: "internal", message: what, status: ExitStatus.unreachable)
     }
 }

@@ -1,6 +1,7 @@
 import BTCPriceCore
 import BTCPriceFeature
 import BTCPriceSocket
+import CommandLine
 
 /// The template of `--format`: text with fields such as `{price}`. `{{` and `}}` are literal braces.
 struct FormatTemplate: Equatable {
@@ -17,16 +18,11 @@ struct FormatTemplate: Equatable {
         case field(Field)
     }
 
-    /// Why a text is not a valid template.
-    struct Mistake: Error {
-        let message: String
-    }
-
     let parts: [Part]
 
-    /// - Throws: ``Mistake`` for an empty text, an unmatched brace or an unknown field.
-    init(_ text: String) throws(Mistake) {
-        guard !text.isEmpty else { throw Mistake(message: "--format is empty; for the price alone: '{price}'") }
+    /// - Throws: ``UsageError`` for an empty text, an unmatched brace or an unknown field.
+    init(_ text: String) throws(UsageError) {
+        guard !text.isEmpty else { throw UsageError("--format is empty; for the price alone: '{price}'") }
         var parts: [Part] = []
         var literal = ""
         var rest = Substring(text)
@@ -41,12 +37,12 @@ struct FormatTemplate: Equatable {
                 continue
             }
             guard character == "{", let end = rest.firstIndex(of: "}") else {
-                throw Mistake(
-                    message: "a '\(character)' stands alone in --format; '\(character)\(character)' prints one")
+                throw UsageError(
+                    "a '\(character)' stands alone in --format; '\(character)\(character)' prints one")
             }
             guard let field = Field(rawValue: String(rest[..<end])) else {
                 let names = Field.allCases.map(\.rawValue).joined(separator: ", ")
-                throw Mistake(message: "there is no {\(rest[..<end])} in --format; there are: \(names)")
+                throw UsageError("there is no {\(rest[..<end])} in --format; there are: \(names)")
             }
             if !literal.isEmpty { parts.append(.text(literal)) }
             literal = ""

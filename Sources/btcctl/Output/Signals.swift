@@ -94,12 +94,6 @@ enum Signals {
         continued.exchange(false, ordering: .relaxed)
     }
 
-    /// The signal, or the key, that requests the end of the process, if one came.
-    private static var toEnd: Int32? {
-        let number = ending.load(ordering: .relaxed)
-        return number == 0 ? nil : number
-    }
-
     /// Waits for this duration or until a signal comes.
     /// - Parameter descriptor: The result of ``catchThem()``.
     static func wait(_ duration: Duration, on descriptor: Int32) {
@@ -107,10 +101,11 @@ enum Signals {
         if poll(&poller, 1, Int32(clamping: duration.wholeMilliseconds)) > 0 { drain(descriptor) }
     }
 
-    /// Ends the process by the signal that requested it, if one came.
+    /// Ends the process by the signal, or the key, that requested it, if one came.
     /// - Parameter finish: Runs before the end.
     static func endIfAsked(_ finish: () -> Void = {}) {
-        guard let number = toEnd else { return }
+        let number = ending.load(ordering: .relaxed)
+        guard number != 0 else { return }
         finish()
         end(by: number)
     }

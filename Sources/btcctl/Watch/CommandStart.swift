@@ -19,19 +19,10 @@ enum CommandStart {
         posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
 
         var process: pid_t = -1
-        let number = withStrings(["sh", "-c", command]) { arguments in
-            posix_spawn(&process, "/bin/sh", &actions, nil, arguments, environ)
-        }
+        let arguments: [UnsafeMutablePointer<CChar>?] = ["sh", "-c", command].map { (text: String) in strdup(text) } + [nil]
+        defer { for argument in arguments { free(argument) } }
+        let number = posix_spawn(&process, "/bin/sh", &actions, nil, arguments, environ)
         guard number == 0 else { throw Failure(reason: String(cString: strerror(number))) }
         return process
-    }
-
-    /// Passes C strings to `body`, with a null pointer at the end.
-    private static func withStrings<Result>(
-        _ texts: [String], _ body: ([UnsafeMutablePointer<CChar>?]) -> Result
-    ) -> Result {
-        let pointers = texts.map { strdup($0) }
-        defer { for pointer in pointers { free(pointer) } }
-        return body(pointers + [nil])
     }
 }
