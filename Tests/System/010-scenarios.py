@@ -65,16 +65,6 @@ def _():
     daemon.stop()
 
 
-@scenario("primary slower than the hedge but within 800 ms still wins")
-def _():
-    place, simulator = Place(), Simulator("--seed", "1", faults="binance always delay 500ms")
-    daemon = Daemon(place, simulator.urls)
-    state = fresh(place)
-    equal(state["quote"]["source"], "binance")
-    assert simulator.requests()["coinbase"] > 0, "the fallback was asked too"
-    daemon.stop()
-
-
 @scenario("both fail with a cached value (banner, cached value, its timestamp)")
 def _():
     place, simulator, daemon = running()
@@ -115,20 +105,6 @@ def _():
     result = btcctl(place, "current", "--no-cache")
     equal((result.status, result.out), (1, ""))
     assert result.err.startswith((f"btcctl: {FAILED} binance: not reached: ", f"btcctl: {FAILED} No exchange can be reached ")), result
-    daemon.stop()
-
-
-@scenario("recovery hides the banner")
-def _():
-    place, simulator, daemon = running()
-    simulator.faults("* always refuse")
-    stale(place)
-    assert FAILED in btcctl(place, "current").err
-    simulator.faults("")
-    fresh(place)
-    result = btcctl(place, "current")
-    equal((result.status, result.err), (0, ""))
-    daemon.says("The price is current again after")
     daemon.stop()
 
 

@@ -47,24 +47,6 @@ def _():
     daemon.stop()
 
 
-@scenario("without a tick in time a fresh price is reported as stale")
-def _():
-    place, simulator = Place(), Simulator("--seed", "1")
-    # With this timeout the tick without a response does not end during the test.
-    daemon = Daemon(
-        place, simulator.urls, "--tick-interval-ms", "200", "--tick-budget-ms", "60000",
-        "--source-binance-timeout-ms", "60000", sources=["binance"])
-    fresh(place)
-    simulator.faults("* always dark")
-    state = wait_until(
-        lambda: (lambda s: s if s["freshness"] == "stale" else None)(btcctl(place, "current", "--json").json),
-        what="stale")
-    equal(state["failure"], "no tick has finished in time since this price")
-    assert state["ageMs"] > 400, state
-    assert "Failed to update value." in btcctl(place, "current").err
-    daemon.stop()
-
-
 @scenario("--max-age is obeyed")
 def _():
     place, simulator, daemon = running()

@@ -213,7 +213,7 @@ def _():
     watch = spawn([BINARIES / "btcctl", "watch", "--socket", place.socket], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     watch.stdout.readline()
     watch.stdout.close()
-    equal(watch.wait(timeout=10), -signal.SIGPIPE)
+    equal((watch.wait(timeout=10), NOTE.sub("", watch.stderr.read())), (-signal.SIGPIPE, ""))
     btcctl(place, "resume")
     fresh(place)
     suspend(daemon.process)

@@ -123,16 +123,4 @@ def _():
     watch.stop()
 
 
-@scenario("watch ends quietly after the end of its reader")
-def _():
-    place, simulator, daemon = running()
-    watch = spawn([BINARIES / "btcctl", "watch", "--socket", place.socket], stdout=subprocess.PIPE,
-                  stderr=subprocess.PIPE, text=True)
-    watch.stdout.readline()
-    watch.stdout.close()
-    equal(watch.wait(timeout=10), -signal.SIGPIPE)
-    equal(NOTE.sub("", watch.stderr.read()), "")
-    daemon.stop()
-
-
 main()

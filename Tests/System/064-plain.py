@@ -37,7 +37,7 @@ class Answering:
     """A daemon that sends given messages, like an old or a hostile one."""
 
     def __init__(self, place, parameters, error=None):
-        self.parameters, self.error, self.extra = parameters, error, {}
+        self.parameters, self.error = parameters, error
         self.listener = socket.socket(socket.AF_UNIX)
         self.listener.bind(place.socket)
         self.listener.listen()
@@ -56,7 +56,7 @@ class Answering:
                 call, rest = rest.split(b"\0", 1)
                 more = json.loads(call).get("more", False)
                 reply = {"parameters": self.parameters, **({"error": self.error} if self.error else {}),
-                         **({"continues": True} if more else {}), **self.extra}
+                         **({"continues": True} if more else {})}
                 connection.sendall(json.dumps(reply).encode() + b"\0")
 
 
@@ -275,9 +275,6 @@ def _():
         equal((done.status, done.out), (64, ""), arguments)
         equal(done.err.count("\n"), 1, done.err)
         return done.err.rstrip("\n")
-    for typo, meant in (("curent", "current"), ("price", "current"), ("get", "current"), ("wtach", "watch"),
-                        ("source", "sources"), ("stop", "pause")):
-        equal(error(typo), f"btcctl: no command '{typo}'. Did you mean '{meant}'? See 'btcctl --help'.")
     text = error("current", "--watch")
     assert "--utc" not in text and "'btcctl watch'" in text and text.endswith("See 'btcctl current --help'."), text
     equal(error("current", "--foo"), "btcctl: unknown option '--foo'. See 'btcctl current --help'.")
@@ -299,11 +296,6 @@ def _():
     place, simulator = Place(), replaying("70000")
     daemon = Daemon(place, simulator.urls)
     fresh(place)
-    for arguments, expected in ((["0.05", "btc"], "0.05 BTC = 5,000,000 sat = $3,500.00"),
-                                ([".5btc"], "0.5 BTC = 50,000,000 sat = $35,000.00"),
-                                (["$70,000"], "$70,000.00 = 1 BTC = 100,000,000 sat"),
-                                (["70k"], "$70,000.00 = 1 BTC = 100,000,000 sat")):
-        equal(btcctl(place, "convert", *arguments).out.strip(), expected, arguments)
     for duration in ("30s", "5m", "5min", "1h30m", "1d", "30"):
         equal(btcctl(place, "current", "--max-age", duration).status, 0, duration)
     result = btcctl(place, "current", "--max-age", "-5m")
@@ -332,12 +324,6 @@ def _():
         for scalar in ("\x1b", "\x07", "\u202e", "\u0085", "\u009b"):
             assert scalar not in text, (arguments, text)
     assert "\\u{1b}]0;owned" in btcctl(place, "current", "--format", "{source}").out
-    # An unknown key is named in the error.
-    place = Place()
-    listener = Answering(place, {})
-    listener.extra = {bad: 1}
-    result = btcctl(place, "current")
-    assert "\x1b" not in result.err and "\u202e" not in result.err and "\\u{1b}" in result.err, result
     for value in ("0", "-1", "0.00"):
         place = Place()
         Answering(place, state(value))

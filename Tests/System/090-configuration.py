@@ -198,22 +198,4 @@ def _():
         assert not os.path.exists(place.socket), f"a socket was left after {delay} ms"
 
 
-@scenario("a stale socket of a killed daemon is replaced, a file is not")
-def _():
-    place, simulator = Place(), Simulator("--seed", "1")
-    daemon = Daemon(place, simulator.urls)
-    daemon.kill()
-    assert os.path.exists(place.socket)
-    daemon = Daemon(place, simulator.urls, wait=False)
-    wait_until(lambda: can_connect(place.socket), what="the socket")
-    daemon.stop()
-    with open(place.socket, "w") as file:
-        file.write("precious")
-    daemon = Daemon(place, simulator.urls, wait=False)
-    equal(daemon.process.wait(timeout=10), 1)
-    wait_until(lambda: daemon.said("exists and is not a socket"), what="the reason")
-    with open(place.socket) as file:
-        equal(file.read(), "precious")
-
-
 main()

@@ -32,16 +32,4 @@ def _():
         daemon.stop()
 
 
-@scenario("a certificate from an unknown authority, or for another host, is refused")
-def _():
-    unknown = "TLS: its certificate is not valid now, or not from a trusted authority (tls.ca-file adds one)"
-    for exchange, trusted, reason in ((Exchange(), False, unknown), (Exchange("valid.example"), True, ANOTHER_HOST)):
-        place = Place()
-        arguments = ["--tls-ca-file", exchange.authority] if trusted else []
-        daemon = Daemon(place, {"binance": exchange.url}, *arguments, sources=["binance"])
-        exchange.expect(place, daemon, reason)
-        equal(btcctl(place, "current").status, 1)
-        daemon.stop()
-
-
 main()

@@ -483,25 +483,6 @@ def _():
     daemon.stop()
 
 
-@scenario("a ban survives kill -9 and a start, even without a price so far")
-def _():
-    simulator, place = Simulator(faults="* always status 418 retry-after 600 body {}"), Place()
-    for start in range(5):
-        daemon = Daemon(place, simulator.urls)
-        wait_until(lambda: state(place)["tick"] >= 2, what="two ticks")
-        if start > 0:
-            daemon.says("binance has a cooldown from before the start, until ")
-        daemon.kill()
-    seen = simulator.requests()
-    equal((seen["binance"], seen["coinbase"]), (1, 1), "requests")
-    # Another address is another host.
-    other = Simulator()
-    daemon = Daemon(place, other.urls)
-    fresh(place)
-    daemon.stop()
-    return "5 starts, 1 request to each exchange"
-
-
 @scenario("sources that can't be requested at every tick are reported and come last")
 def _():
     simulator, place = Simulator("--seed", "1"), Place()
@@ -516,19 +497,6 @@ def _():
     wait_until(lambda: state(place)["tick"] >= 2 and state(place)["quote"]["source"] == "kraken", what="a second tick of the primary")
     slow.stop()
     assert within(simulator.limits()), simulator.limits()
-
-
-@scenario("a fallback's connection stays open, and a recovered primary is detected")
-def _():
-    simulator, place = Simulator("--seed", "1", faults="binance time 0s-5s refuse"), Place()
-    daemon = Daemon(place, simulator.urls, *LOOKS_OFTEN, sources=("binance", "coinbase", "bitstamp"))
-    wait_until(lambda: state(place)["tick"] >= 3, what="three ticks")
-    equal(state(place)["quote"]["source"], "coinbase")
-    wait_until(lambda: daemon.said("binance has prices again"), seconds=40, what="the primary")
-    wait_until(lambda: state(place)["quote"]["source"] == "binance", what="the primary's price")
-    seen = simulator.requests()["bitstamp"]
-    assert seen >= 1, "the observer has asked nobody"
-    daemon.stop()
 
 
 main()

@@ -33,11 +33,6 @@ def following(seed, **options):
     return simulator, first, second
 
 
-def stop(*processes):
-    for process in processes:
-        process.stop()
-
-
 def state(place):
     return btcctl(place, "current", "--json").json
 
@@ -167,21 +162,6 @@ def liar():
     second.says("alpha")
     assert re.search(r"which (coinbase|kraken) .*contradict", report["lastFailure"]["reason"]), report
     stop(second, first, honest, wrong)
-
-
-@scenario("a peer counts in a median, and the median names it", beside=True)
-def median():
-    simulator = replaying("68900")
-    first = leader(simulator)
-    fresh(first.place)
-    second = Daemon(Place(), simulator.urls, "--mode", "median", "--quorum", "3", sources=("coinbase", "kraken"),
-                    peers={"alpha": first.place})
-    seen = fresh(second.place)
-    equal(seen["consensus"]["sources"], ["alpha", "coinbase", "kraken"])
-    equal((seen["quote"]["source"], seen["quote"]["via"]), ("median", "alpha"))
-    first.kill()
-    wait_until(lambda: state(second.place)["freshness"] == "stale", what="too few for the quorum")
-    stop(second, simulator)
 
 
 @scenario("a paused follower disconnects its peer, a reload adds and removes a peer, and the stored price has via", beside=True)

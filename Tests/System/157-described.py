@@ -2,12 +2,10 @@
 """Exchanges that are described in files: the library, a user's own, and mistakes."""
 
 import os
-import re
 import subprocess
 import sys
 import time
 import tomllib
-import urllib.request
 from pathlib import Path
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
@@ -30,10 +28,6 @@ markets = { EUR = {} }
 """
 
 
-def contains(text, part):
-    assert part in text, f"{part!r} is not in {text!r}"
-
-
 def write(place, text, name="config.toml"):
     path = f"{place.state}/{name}"
     with open(path, "w") as file:
@@ -46,13 +40,6 @@ def sources(place, currency):
     reply = client.call("io.btcpriced.Price.ListSources", currency=currency)
     client.close()
     return {source["name"]: source for source in reply["parameters"]["sources"]}
-
-
-def state(place, currency):
-    client = Varlink(place.socket)
-    reply = client.call("io.btcpriced.Price.GetPrice", currency=currency)
-    client.close()
-    return reply["parameters"]["state"]
 
 
 def tried(*arguments):
@@ -91,16 +78,16 @@ def _():
     contains(result.stdout, f"GET {simulator.urls['mine']}/v1/ticker?market=BTC-EUR")
     contains(result.stdout, "price /result/last:")
     daemon = Daemon(place, simulator.urls, "--config", config, *url, "--source-kraken-url", simulator.urls["kraken"], sources=("kraken",))
-    wait_until(lambda: (state(place, "EUR").get("quote") or {}).get("source") == "mine", what="the price of the user's exchange")
-    wait_until(lambda: state(place, "EUR")["confirmation"] == "confirmed", what="a confirmed price")
-    quote = state(place, "EUR")["quote"]
+    wait_until(lambda: (state_in(place, "EUR").get("quote") or {}).get("source") == "mine", what="the price of the user's exchange")
+    wait_until(lambda: state_in(place, "EUR")["confirmation"] == "confirmed", what="a confirmed price")
+    quote = state_in(place, "EUR")["quote"]
     equal((quote["market"], quote["currency"]), ("BTC/EUR", "EUR"))
     contains(btcctl(place, "current", "--currency", "EUR", "--raw").out, quote["value"].split(".")[0][:2])
     assert "mine" in sources(place, "EUR")
     contains(btcctl(place, "metrics").out, 'source="mine"')
     # It lies: the price goes on with the other exchange's, and says why.
     simulator.control("price/mine", "1.05")
-    wait_until(lambda: state(place, "EUR")["quote"]["source"] == "kraken", what="the other exchange's price")
+    wait_until(lambda: state_in(place, "EUR")["quote"]["source"] == "kraken", what="the other exchange's price")
     daemon.stop()
     simulator.stop()
 
@@ -137,7 +124,7 @@ def _():
     daemon = Daemon(
         place, simulator.urls, "--config", config, sources=("binance", "kraken"), rates="ecb,frankfurter", environment=environment)
     for code in currencies:
-        wait_until(lambda: state(place, code)["freshness"] == "fresh", seconds=60, what=lambda: f"a price in {code}: {state(place, code)}")
+        wait_until(lambda: state_in(place, code)["freshness"] == "fresh", seconds=60, what=lambda: f"a price in {code}: {state_in(place, code)}")
     sizes = {code: max(source["bodyBytes"] or 0 for source in sources(place, code).values()) for code in currencies if code not in derived}
     equal([code for code, size in sizes.items() if not 10 < size < 4 << 20], [], "the sizes of the responses")
     figures = f"{len(names)} exchanges, {len(currencies)} currencies: {' '.join(currencies)}"
@@ -159,10 +146,10 @@ def kept_for(minutes, place, daemon, currencies):
     time.sleep(minutes * 60)
     used = (spent() - before) / (time.monotonic() - begun)
     for code in currencies:
-        equal(state(place, code)["freshness"], "fresh", code)
+        equal(state_in(place, code)["freshness"], "fresh", code)
     ticks = btcctl(place, "status", "--json").json["status"]["ticks"]
     equal((ticks["skipped"], ticks["failed"]), (0, 0), "late ticks, and failed ones")
-    own = int(re.search(r"RssAnon:\s+(\d+)", (Path("/proc") / str(daemon.process.pid) / "status").read_text())[1])
+    own = memory(daemon.process)
     requests = sum(source["requests"] for code in currencies for source in sources(place, code).values())
     return (f"{minutes:g} minutes: {used * 1000:.1f} ms of processor time a second, {own} KiB, {requests} requests, no tick late")
 

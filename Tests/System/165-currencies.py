@@ -66,11 +66,6 @@ def each():
     stop(daemon, simulator)
 
 
-def stop(*processes):
-    for process in processes:
-        process.stop()
-
-
 @scenario("convert, wait, watch, sources and currencies take a currency")
 def verbs():
     simulator = replaying("68900")
@@ -257,6 +252,7 @@ def _():
         asked = simulator.requests()["binance"]
         daemon = start()
         equal(unpriced(), [])
+        daemon.says("binance has a cooldown from before the start, until ")
         equal({s["name"]: s["use"] for s in btcctl(place, "sources", "--json").json["sources"]}["binance"], "limited")
         fresh(place)
         assert not any("last-quote" in line for line in daemon.lines), daemon.lines

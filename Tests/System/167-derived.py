@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 import time
-import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -26,18 +25,11 @@ def start(place, simulator, server, currencies, *lines, rates="ecb,frankfurter",
     return Daemon(place, simulator.urls, "--config", path, sources=FOUR, rates=rates, **options)
 
 
-def state(place, currency):
-    client = Varlink(place.socket)
-    reply = client.call("io.btcpriced.Price.GetPrice", currency=currency)
-    client.close()
-    return reply["parameters"]["state"]
-
-
 def becomes(place, currency, condition, what, seconds=30):
     found = {}
 
     def look():
-        found.update(state(place, currency))
+        found.update(state_in(place, currency))
         return condition(found)
     wait_until(look, seconds=seconds, what=lambda: f"{what}: {found}")
     return found
@@ -47,21 +39,12 @@ def is_derived(state):
     return state["freshness"] == "fresh" and state["derived"] is not None
 
 
-def contains(text, part):
-    assert part in text, f"{part!r} is not in {text!r}"
-
-
-def stop(*processes):
-    for process in processes:
-        process.stop()
-
-
 @scenario("a currency without a market has a derived price, which is marked in every output", beside=True)
 def _():
     server, simulator, place = RateServer(), replaying("68900"), Place()
     daemon = start(place, simulator, server, ["USD", "HUF"])
     shown = becomes(place, "HUF", lambda s: is_derived(s) and s["uncertainty"], "a derived price and its uncertainty")
-    euros = state(place, "EUR")
+    euros = state_in(place, "EUR")
     value = Decimal(euros["quote"]["value"]) * Decimal(RATES["HUF"])
     equal(Decimal(shown["quote"]["value"]), value)
     equal(shown["derived"], {"value": euros["quote"]["value"], "currency": "EUR", "rate": RATES["HUF"], "rateSource": "ecb", "rateDate": day()})
@@ -174,51 +157,17 @@ def _():
     stop(daemon, rates, server)
 
 
-@scenario("a weekend and Easter pass, an old rate warns, and a very old one is not used", beside=True)
-def _():
-    simulator = replaying("68900")
-    found = []
-    for ago in (0, 3, 5, 6, 8, 9):
-        server, place = RateServer(ago=ago), Place()
-        daemon = start(place, simulator, server, ["USD", "HUF"])
-        wait_until(lambda: server.requests["frankfurter"] == 1, what="the requests")
-        if ago > 8:
-            late = becomes(place, "HUF", lambda s: (s["failure"] or "").endswith("9 days ago"), "the reason")
-            equal(late["freshness"], "none")
-        else:
-            shown = becomes(place, "HUF", is_derived, f"a rate of {ago} days ago")
-            equal(shown["warning"], f"the reference rate is of {day(ago)}, {ago} days ago" if ago > 5 else None)
-        found.append(ago)
-        stop(daemon, server)
-    simulator.stop()
-    return f"{found} days"
-
-
-@scenario("sources that are missing, have moved, lack a currency or differ", beside=True)
+@scenario("a source that has moved, and one that lacks a currency", beside=True)
 def _():
     simulator = replaying("68900")
     server, place = RateServer(), Place()
     server.status["ecb"] = 301
-    del server.rates["frankfurter"]["CZK"]
-    server.rates["ecb"]["CZK"] = "0"
-    daemon = start(place, simulator, server, ["USD", "HUF", "AED", "CZK"], 'currency.CZK.derive = "always"')
+    daemon = start(place, simulator, server, ["USD", "HUF", "AED"])
     # The second source has what the first one has not.
     equal(becomes(place, "HUF", is_derived, "a rate of the second source")["derived"]["rateSource"], "frankfurter")
     equal(becomes(place, "AED", is_derived, "a rate of the dirham")["derived"]["currency"], "USD")
     daemon.says("ecb gave no reference rates: not available: HTTP 301: it redirects, which is not followed.")
-    missing = becomes(place, "CZK", lambda s: s["failure"] is not None, "the reason")
-    contains(missing["failure"], "no source has a reference rate of CZK")
-    daemon.stop()
-    # Both respond, and differ by a factor of ten on the same day, or by more than a day's move on the next: none is used.
-    server.status["ecb"] = 200
-    for ago, rate in ((0, "3902.5"), (1, "356.4")):
-        server.ago["ecb"], server.rates["ecb"]["HUF"] = ago, rate
-        place = Place()
-        daemon = start(place, simulator, server, ["USD", "HUF"])
-        differing = becomes(place, "HUF", lambda s: "differ" in (s["failure"] or ""), "the reason")
-        equal((differing["freshness"], differing["quote"]), ("none", None))
-        daemon.stop()
-    stop(simulator, server)
+    stop(daemon, simulator, server)
 
 
 @scenario("the rates outlive a restart without a network, and are not requested again", beside=True)
@@ -235,7 +184,7 @@ def _():
     # Without exchanges the last price is shown, and still marked.
     simulator.faults("* always refuse")
     daemon = start(place, simulator, server, ["USD", "HUF"])
-    last = state(place, "HUF")
+    last = state_in(place, "HUF")
     equal((last["freshness"], last["derived"]["rate"]), ("stale", before["derived"]["rate"]))
     contains(btcctl(place, "current", "-c", "HUF").out, "≈ HUF")
     daemon.stop()
@@ -284,12 +233,12 @@ def adversary(label, liars, factor, wrong_rate, upstream):
     urls = "\n".join(f'source.{name}.url = "{simulator.urls[name]}"' for name in ("one", "two", "three"))
     daemon = start(place, simulator, server, ["USD", "BRL"], 'currency.BRL.sources = ["one", "two", "three"]', urls, tables)
     right = float(becomes(place, "BRL", lambda s: s["freshness"] == "fresh" and not s["derived"], label)["quote"]["value"])
-    wait_until(lambda: state(place, "BRL")["tick"] > 7, what=f"the ticks before the lie: {label}")
+    wait_until(lambda: state_in(place, "BRL")["tick"] > 7, what=f"the ticks before the lie: {label}")
     for name in liars:
         simulator.control(f"price/{name}", factor)
     begun, wrong, fresh_ones = time.monotonic(), 0, 0
     while (passed := time.monotonic() - begun) < 15:
-        shown = state(place, "BRL")
+        shown = state_in(place, "BRL")
         if shown["freshness"] == "fresh":
             fresh_ones += 1
             wrong += abs(float(shown["quote"]["value"]) / right - 1) > 0.015

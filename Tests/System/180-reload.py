@@ -9,7 +9,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib
 from btcpriced import *  # noqa: E402, F403
 
 
-class Configured:
+class Configured(Logged):
     """A daemon with a configuration file and without a terminal, like a service."""
 
     def __init__(self, text="", **options):
@@ -17,16 +17,10 @@ class Configured:
         self.path = f"{self.place.state}/config.toml"
         self.write(text)
         # The addresses are in the file, so that a reload can change them.
-        self.process = spawn(
+        super().__init__(
             [BINARIES / "btc-priced", "--config", self.path, "--state-directory", self.place.state, "--runtime-directory",
-             self.place.runtime], stderr=subprocess.PIPE, text=True, start_new_session=True)
-        self.lines = []
-        threading.Thread(target=self._read, daemon=True).start()
+             self.place.runtime], start_new_session=True)
         fresh(self.place)
-
-    def _read(self):
-        for line in self.process.stderr:
-            self.lines.append(line.rstrip("\n"))
 
     def write(self, text):
         addresses = "".join(
@@ -156,16 +150,6 @@ def _():
     assert any('config.toml, line 5: currency.usdt = "refuse" has gone' in line for line in daemon.lines), daemon.lines
     equal(sum("Takes effect at the next start only" in line for line in daemon.lines), 1, "set back, nothing is left for the next start")
     fresh(daemon.place)
-    daemon.stop()
-
-
-@scenario("a reload names the description of an exchange that has changed")
-def _():
-    description = '[exchange.mine]\nurl = "https://api.mine.example/t"\nprice = "/last"\nmarkets = {{ EUR = {{}} }}\nlimits = ["{}"]\n'
-    daemon = Configured(description.format("10/1s"))
-    said = daemon.reload(description.format("1/10s"))
-    assert said.endswith("The configuration was reloaded: exchange.mine."), said
-    assert "no key has changed" in daemon.reload(description.format("1/10s"))
     daemon.stop()
 
 

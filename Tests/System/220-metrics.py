@@ -62,20 +62,6 @@ def _():
     return f"{len(found)} samples of {len(names)} families"
 
 
-@scenario("a paused daemon stays paused, and its metrics show it")
-def _():
-    simulator = replaying("68901.23")
-    place = Place()
-    daemon = Daemon(place, simulator.urls, "--tick-pause-when-idle", "1")
-    fresh(place)
-    wait_until(lambda: btcctl(place, "status", "--json").json["status"]["ticking"] == "idle", what="idle")
-    for _ in range(3):
-        assert 'btcpriced_price_state="paused"} 1' in btcctl(place, "metrics").out
-    equal(btcctl(place, "status", "--json").json["status"]["ticking"], "idle")
-    daemon.stop()
-    simulator.stop()
-
-
 @scenario("--write replaces the whole file, readable for everybody, or reports an error")
 def _():
     simulator = replaying("68901.23")

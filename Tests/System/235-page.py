@@ -110,8 +110,7 @@ def _():
     messages = [m for m in log["messages"] if "net::ERR" not in m and "status of 503" not in m]
     equal(messages, [])
     browser.stop()
-    for part in (daemon, simulator):
-        part.stop()
+    stop(daemon, simulator)
     return f"the price {took:.1f} s after the start of the browser"
 
 

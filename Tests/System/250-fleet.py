@@ -128,8 +128,7 @@ def endure(seconds):
         assert max(kib[half:]) <= max(kib[:half]) * 1.05 + 512, f"the memory of the {name} grows: {kib}"
         assert max(files[half:]) <= max(files[:half]) + 1, f"the {name} leaves files open: {files}"
     requests = simulator.requests()
-    for process in (host, leader, site, simulator):
-        process.stop()
+    stop(host, leader, site, simulator)
     first, last = samples[0], samples[-1]
     return f"{faults} faults; publisher {first[0]} -> {last[0]}, follower {first[1]} -> {last[1]} (KiB, files); {requests}"
 
@@ -190,8 +189,7 @@ def _():
     for host in hosts:
         wait_until(lambda: host.state()["freshness"] == "stale", what="stale")
     requests = simulator.requests()
-    for process in (*hosts, simulator):
-        process.stop()
+    stop(*hosts, simulator)
     return (f"the price {max(first) * 1000:.0f} ms after CONNACK; stale {stale:.2f} s after the publisher's death, the last one's {gone:.2f} s; "
             f"requests of the two publishers {requests}")
 
@@ -241,8 +239,7 @@ for sequence in range(1, 1000):
     assert all(s["freshness"] == "fresh" for s in watch.states)
     host.fleet.says("alpha and gamma have the same instance")
     gamma.kill()
-    for process in (host, *leaders, simulator):
-        process.stop()
+    stop(host, *leaders, simulator)
     return f"{len(watch.states)} states, prices {sorted(shown)}"
 
 
@@ -275,8 +272,7 @@ def _():
     flood.kill()
     equal([s for s in watch.states if s["freshness"] != "fresh"], [])
     counts = dict(re.findall(r'result="(\w+)"\} (\d+)', btcctl(host.fleet.place("gamma"), "metrics").out))
-    for process in (host, *leaders, simulator):
-        process.stop()
+    stop(host, *leaders, simulator)
     return f"messages read and ignored: {counts}"
 
 
@@ -315,8 +311,7 @@ def _():
         site.publish(site.certificates("alpha"), QUOTE.format("alpha"), json.dumps(payload))
     wait_until(lambda: replayed(newcomer) >= len(old), what="the replays for the newcomer")
     assert newcomer.state()["freshness"] != "fresh"
-    for process in (host, newcomer, simulator):
-        process.stop()
+    stop(host, newcomer, simulator)
     return f"mosquitto_pub: {refused.returncode}; {counts} of {len(recorded)} replays counted, prices {sorted(before)}"
 
 
@@ -346,8 +341,7 @@ def _():
     # Each line has a different text.
     kinds = [line.split("btc-price-fleet: ", 1)[1].split(" at ")[0] for line in host.fleet.lines]
     equal(kinds.count("Connected to the broker"), 2, host.fleet.lines)
-    for process in (host, leader, simulator):
-        process.stop()
+    stop(host, leader, simulator)
 
     strangers = Certificates("Strangers")
     expired = site.certificates("late", ends=-3600)
@@ -413,8 +407,7 @@ def _():
     took = time.monotonic() - begun
     assert took > 0.5, "the connection was not slow"
     fresh(follower.place("alpha"))
-    for process in (follower, leader, simulator):
-        process.stop()
+    stop(follower, leader, simulator)
     return f"connected after {took:.1f} s"
 
 
@@ -436,8 +429,7 @@ def _():
     leader.daemon.stop()
     wait_until(lambda: "alpha is offline" in host.failure("alpha"), what="offline")
     leader.fleet.says("The daemon can't be reached")
-    for process in (host, leader.fleet, simulator):
-        process.stop()
+    stop(host, leader.fleet, simulator)
 
 
 @scenario("Home Assistant: its discovery message, and a value every ten seconds", beside=True)
@@ -474,8 +466,7 @@ def _():
         watch.stop()
     result = ways(watches)
     assert len(result[0]) > 15, result
-    for process in (host, leader, simulator):
-        process.stop()
+    stop(host, leader, simulator)
     found = result[0]
     return (f"at the follower's socket half {found[len(found) // 2] * 1000:.1f} ms, most {found[-1] * 1000:.1f} ms after the publisher's own watcher; "
             f"its daemon shows it with its next tick")

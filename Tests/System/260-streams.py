@@ -12,7 +12,6 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 from btcpriced import *  # noqa: E402, F403
 import replay  # noqa: E402
-from wallclock import WallClock  # noqa: E402
 
 PRICE = "io.btcpriced.Price"
 FOUR = ("binance", "coinbase", "bitstamp", "kraken")
@@ -594,30 +593,6 @@ def _(scene):
     equal([again.sources()[venue]["letter"] for venue in limited], ["L", "L", "L"], "after the restart")
     rests(5)
     return f"{checked}; requests in 10 s: {requests}; after the restart {again.check()}"
-
-
-@beside("no response, no status 101, or a wrong accept: a deadline of 5 s, and after the fourth time a wait of 10 min")
-def _(scene):
-    dark = scene.market()
-    dark.fault(**{venue: "request 1 dark" for venue in FOUR})
-    begun = time.monotonic()
-    hung = scene.node(dark, FOUR)
-    # The responses of a captive portal, a proxy or a wrong server.
-    market = scene.market()
-    market.fault(
-        binance="always bad-accept", coinbase="always redirect", kraken="always status 200 body <html>Log in</html>", bitstamp="always reset")
-    node = scene.node(market, FOUR)
-    hung.streaming(*FOUR, seconds=20)
-    took = time.monotonic() - begun
-    assert took >= 5, f"the deadline came after {took:.1f} s"
-    equal(dark.attempts(*FOUR), [2, 2, 2, 2])
-    after(node.begun, 14)
-    attempts = dict(zip(FOUR, market.attempts(*FOUR)))
-    assert all(3 <= attempts[venue] <= 4 for venue in ("binance", "coinbase", "kraken")), (attempts, node.ends())
-    assert 4 <= attempts["bitstamp"] <= 8, attempts
-    after(node.begun, 20)
-    equal(market.attempts("binance", "coinbase", "kraken"), [attempts[venue] for venue in ("binance", "coinbase", "kraken")])
-    return f"streams {took:.1f} s after the start; attempts {attempts}; {hung.check()}; {node.check()}"
 
 
 @beside("a shell's loop of watch --live uses one stream; pauses and returns open at most ten in five minutes")

@@ -366,8 +366,7 @@ def _():
     fleet = publisher(broker, certificates, "alpha", leader)
     wait_until(lambda: btcctl(place, "current", "--json").json["freshness"] == "fresh", seconds=60,
                what=lambda: f"a fresh price; {btcctl(place, 'sources').out}", every=0.1)
-    for process in (host, fleet, follower, daemon, broker, simulator):
-        process.stop()
+    stop(host, fleet, follower, daemon, broker, simulator)
     return f"{len(cases)} messages"
 
 

@@ -51,11 +51,6 @@ class EventStreams:
                     self.selector.unregister(key.fileobj)
 
 
-def memory(process):
-    """Private memory, in KiB."""
-    return int(re.search(r"RssAnon:\s+(\d+)", Path(f"/proc/{process.pid}/status").read_text())[1])
-
-
 class Loop:
     """A command of btcctl, again and again; its exit statuses."""
 
@@ -139,8 +134,7 @@ def _():
         grown = min(late[name][half:]) - min(late[name][:half])
         figures.append(f"{name} {min(late[name][half:])} KiB, grown by {grown}")
         assert grown <= (512 if isLong else 4096), f"{name} has grown by {grown} KiB: {late[name][::max(1, len(late[name]) // 40)]}"
-    for process in (gateway, published, follower, daemon, simulator, broker):
-        process.stop()
+    stop(gateway, published, follower, daemon, simulator, broker)
     return f"{len(numbers)} ticks, {len(live.states)} changes, {sum(streams.events)} events, {fault // 2} faults, {len(daemon.lines)} lines; " + \
         "; ".join(figures)
 

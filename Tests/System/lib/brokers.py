@@ -61,37 +61,19 @@ class Broker:
         self.process.wait()
 
 
-class Fleet:
+class Fleet(Logged):
     """btc-price-fleet, publishing or following."""
 
     def __init__(self, mode, broker, certificates, name, *arguments, identity=None, url=None, prefix=()):
         certificate, key = identity or certificates(name)
-        self.lines = []
-        self.process = spawn(
+        super().__init__(
             [*prefix, BINARIES / "btc-price-fleet", mode, "--broker", url or broker.url, "--ca-file", certificates.authority,
-             "--certificate", certificate, "--key", key, *arguments], stderr=subprocess.PIPE, text=True)
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
+             "--certificate", certificate, "--key", key, *arguments])
         wait_until(lambda: self.said("Ready: ") or self.process.poll() is not None, what="the satellite")
-
-    def _read(self):
-        for line in self.process.stderr:
-            self.lines.append(line.rstrip("\n"))
-
-    def said(self, text):
-        return any(text in line for line in self.lines)
-
-    def says(self, text):
-        """Waits for a line."""
-        wait_until(lambda: self.said(text), what=lambda: f"{text!r} in {self.lines}")
 
     def stop(self):
         self.process.terminate()
         return self.process.wait(timeout=20)
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
 
 
 def ways(watches):

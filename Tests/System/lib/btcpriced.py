@@ -194,7 +194,32 @@ class Place:
         atexit.register(lambda: [shutil.rmtree(d, ignore_errors=True) for d in (self.state, self.runtime)])
 
 
-class Daemon:
+class Logged:
+    """A process whose lines on the standard error are kept."""
+
+    def __init__(self, command, **options):
+        self.lines = []
+        self.process = spawn(command, stderr=subprocess.PIPE, text=True, **options)
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self):
+        for line in self.process.stderr:
+            self.lines.append(line.rstrip("\n"))
+
+    def said(self, text):
+        return any(text in line for line in self.lines)
+
+    def says(self, text):
+        """Waits for a line: it comes a moment after what it tells of."""
+        wait_until(lambda: self.said(text), what=lambda: f"{text!r} in {self.lines}")
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+
+class Daemon(Logged):
     """btc-priced, pointed at a simulator or at nothing."""
 
     def __init__(self, place, urls=None, *arguments, sources=("binance", "coinbase"), streams=(), peers=None, rates="", environment=None,
@@ -213,29 +238,9 @@ class Daemon:
             command += [f"--source-{venue}-url", urls[venue] if urls else unused_url()]
         for venue in streams:
             command += [f"--source-{venue}-stream-url", urls[venue].replace("http", "ws", 1)]
-        self.lines = []
-        self.process = spawn(
-            [*command, *arguments], stderr=subprocess.PIPE, text=True, env={**os.environ, **(environment or {})},
-            **options)
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
+        super().__init__([*command, *arguments], env={**os.environ, **(environment or {})}, **options)
         if wait:
             wait_until(lambda: can_connect(place.socket) or self.process.poll() is not None, what="the socket")
-
-    def _read(self):
-        for line in self.process.stderr:
-            self.lines.append(line.rstrip("\n"))
-
-    def said(self, text):
-        return any(text in line for line in self.lines)
-
-    def says(self, text):
-        """Waits for a line: it comes a moment after what it tells of."""
-        wait_until(lambda: self.said(text), what=lambda: f"{text!r} in {self.lines}")
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
 
     def stop(self):
         """Stops it as systemd does; the exit status, and the seconds it took."""
@@ -244,6 +249,16 @@ class Daemon:
         status = ended(self.process)
         self._reader.join(timeout=5)
         return status, time.monotonic() - begun
+
+
+def stop(*processes):
+    for process in processes:
+        process.stop()
+
+
+def memory(process):
+    """The private memory of a process, in KiB."""
+    return int(re.search(r"RssAnon:\s+(\d+)", Path(f"/proc/{process.pid}/status").read_text())[1])
 
 
 def can_connect(path):
@@ -346,6 +361,18 @@ def known_price(place, price, source="binance"):
     fresh(place)
     daemon.stop()
     simulator.stop()
+
+
+def state_in(place, currency):
+    """The state of the price in a currency."""
+    client = Varlink(place.socket)
+    reply = client.call("io.btcpriced.Price.GetPrice", currency=currency)
+    client.close()
+    return reply["parameters"]["state"]
+
+
+def contains(text, part):
+    assert part in text, f"{part!r} is not in {text!r}"
 
 
 def fresh(place):

@@ -2,27 +2,19 @@
 
 import http.client
 import socket
-import subprocess
 import threading
 
-from btcpriced import BINARIES, free_port, json, spawn, wait_until
+from btcpriced import BINARIES, Logged, free_port, json, wait_until
 
 
-class Gateway:
+class Gateway(Logged):
     """btc-price-http, at a port of its own."""
 
     def __init__(self, path, *arguments, listen=None, prefix=(), **options):
         self.port = free_port()
         addresses = [f"--listen={address}" for address in listen or [f"127.0.0.1:{self.port}"]]
-        self.process = spawn(
-            [*prefix, BINARIES / "btc-price-http", "--socket", path, *addresses, *arguments], stderr=subprocess.PIPE, text=True, **options)
-        self.lines = []
-        threading.Thread(target=self._read, daemon=True).start()
-        wait_until(lambda: any("Ready: " in line for line in self.lines) or self.process.poll() is not None, what="the gateway")
-
-    def _read(self):
-        for line in self.process.stderr:
-            self.lines.append(line.rstrip("\n"))
+        super().__init__([*prefix, BINARIES / "btc-price-http", "--socket", path, *addresses, *arguments], **options)
+        wait_until(lambda: self.said("Ready: ") or self.process.poll() is not None, what="the gateway")
 
     def stop(self):
         self.process.terminate()

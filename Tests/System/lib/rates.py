@@ -11,16 +11,15 @@ BUILT_IN = ROOT / "Sources/BTCPriceNetworking/Exchanges/reference-rates.toml"
 RATES = {"USD": "1.1628", "HUF": "390.25", "PLN": "4.22", "RON": "5.09", "CZK": "24.527", "AED": "4.2704", "BRL": "3.4884", "MXN": "34.884"}
 
 
-def day(ago=0):
-    return (datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(days=ago)).date().isoformat()
+def day():
+    return datetime.datetime.now(datetime.timezone.utc).date().isoformat()
 
 
 class RateServer:
     """The two sources of reference rates: the ECB's file, and Frankfurter's rows."""
 
-    def __init__(self, rates=None, ago=0):
+    def __init__(self, rates=None):
         self.rates = {"ecb": dict(rates or RATES), "frankfurter": dict(rates or RATES)}
-        self.ago = {"ecb": ago, "frankfurter": ago}
         self.status = {"ecb": 200, "frankfurter": 200}
         self.requests = {"ecb": 0, "frankfurter": 0}
         server = self
@@ -45,10 +44,10 @@ class RateServer:
 
     def ecb(self):
         rows = "".join(f"<Cube currency='{code}' rate='{rate}'/>\n" for code, rate in self.rates["ecb"].items() if code != "AED")
-        return f"<?xml version='1.0'?>\n<gesmes:Envelope><Cube><Cube time='{day(self.ago['ecb'])}'>\n{rows}</Cube></Cube></gesmes:Envelope>\n"
+        return f"<?xml version='1.0'?>\n<gesmes:Envelope><Cube><Cube time='{day()}'>\n{rows}</Cube></Cube></gesmes:Envelope>\n"
 
     def frankfurter(self):
-        return json.dumps([{"date": day(self.ago["frankfurter"]), "base": "EUR", "quote": code, "rate": float(rate)}
+        return json.dumps([{"date": day(), "base": "EUR", "quote": code, "rate": float(rate)}
                            for code, rate in self.rates["frankfurter"].items()])
 
     def tables(self):
