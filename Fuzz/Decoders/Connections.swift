@@ -16,9 +16,7 @@ func connection(_ input: [UInt8]) {
 /// The replies to a stream in pieces of these sizes, for a client that reads everything at once.
 private func replies(to stream: ArraySlice<UInt8>, sizes: [Int], _ limits: ServerLimits) -> [UInt8] {
     var (rest, sizes) = (stream, sizes)
-    var cache = ReplyCache(
-        instance: "i", service: ServiceInterface(info: Product.info, descriptions: [(PriceInterface.name, "")]),
-        limits: limits)
+    var cache = ReplyCache(instance: "i", limits: limits)
     cache.show([(held, 1)], of: cache.instance, version: 1)
     var connection = Connection(limits: limits, at: .boot)
     var written: [UInt8] = []

@@ -65,18 +65,14 @@ func call(_ input: [UInt8]) {
     case .success(let read)?:
         hold(accepted { try PriceCall.read(read.call)?.get() } == read, "\(read) is called otherwise")
     }
-    checkReply(service.reply(to: call))
+    checkReply(ServiceInterface.reply(to: call))
 }
-
-private let service = ServiceInterface(
-    info: .init(vendor: "v", product: "p", version: "1", url: "u"),
-    descriptions: [(PriceInterface.name, "interface a.b")])
 
 /// Reads a reply. Encoded and read again, it is the same.
 func reply(_ input: [UInt8]) {
     guard let reply = accepted({ () throws(MessageError) in try Reply(decoding: input[...]) }) else { return }
     checkReply(reply)
-    let result = accepted { () throws(ClientError) in try reply.result() }
+    let result = accepted { () throws(ClientError) in try reply.printableResult() }
     hold((result == nil) == (reply.error != nil), "\(reply) is taken for \(String(describing: result))")
 }
 

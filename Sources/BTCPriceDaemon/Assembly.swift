@@ -69,9 +69,7 @@ struct Assembly {
                 reporter.report(event)
             })
         await engine.resume(stored.cooldowns)
-        ConfiguredSources.describe(
-            await engine.registry, of: settings.first.currency, at: now().boottime, logger: logger)
-        candidates.describe(logger: logger)
+        candidates.describe(await engine.registry, at: now().boottime, logger: logger)
         let suspend = SuspendMonitor(engine: engine, client: client, clock: loop.clock, logger: logger)
         let ticker = OneSecondTicker(settings.intervals, clock: loop.clock, target: suspend, executor: loop.executor)
         let activity = ClientActivity(at: now().boottime)

@@ -111,11 +111,8 @@ struct DaemonMetrics {
                 "btcpriced_source_requests", .counter, "Requests that have ended, by their result.",
                 samples: registry.entries.flatMap { entry in
                     // Includes results that have not occurred: a counter whose first value is 1 shows no increase.
-                    (["ok"] + PriceLoadingError.kinds).map { result in
-                        MetricFamily.Sample(
-                            suffix: "_total", labels: Self.labels(of: entry) + [.init("result", result)],
-                            value: "\(entry.health.results[result] ?? 0)")
-                    }
+                    let counts = (["ok"] + PriceLoadingError.kinds).map { ($0, entry.health.results[$0] ?? 0) }
+                    return Self.counters(counts, "result", Self.labels(of: entry))
                 }),
             MetricFamily(
                 "btcpriced_source_rejections", .counter, "Prices that were not believed.",
@@ -169,7 +166,7 @@ struct DaemonMetrics {
                         ("fresh", done - record.failed), ("failed", record.failed - record.validated.withheld),
                         ("withheld", record.validated.withheld), ("skipped", record.skipped),
                     ]
-                    return Self.counters(outcomes, label: "outcome", currency.currency)
+                    return Self.counters(outcomes, "outcome", Self.labels(of: currency.currency))
                 }),
             MetricFamily(
                 "btcpriced_decisions", .counter, "Prices shown, by confirmation.",
@@ -180,7 +177,7 @@ struct DaemonMetrics {
                     let single = max(0, shown - results.confirmed - results.unconfirmed)
                     return Self.counters(
                         [("single", single), ("confirmed", results.confirmed), ("unconfirmed", results.unconfirmed)],
-                        label: "result", currency.currency)
+                        "result", Self.labels(of: currency.currency))
                 }),
             MetricFamily(
                 "btcpriced_tick_duration_seconds", .histogram, "How long the ticks took.",
@@ -195,10 +192,10 @@ struct DaemonMetrics {
     }
 
     private static func counters(
-        _ counts: [(value: String, count: Int64)], label: String, _ currency: Currency
+        _ counts: [(value: String, count: Int64)], _ label: String, _ labels: [MetricFamily.Label] = []
     ) -> [MetricFamily.Sample] {
         counts.map { value, count in
-            .init(suffix: "_total", labels: labels(of: currency) + [.init(label, value)], value: "\(count)")
+            .init(suffix: "_total", labels: labels + [.init(label, value)], value: "\(count)")
         }
     }
 
@@ -209,17 +206,13 @@ struct DaemonMetrics {
             MetricFamily(
                 "btcpriced_calls", .counter, "Calls that got a reply.",
                 samples: PriceMethod.allCases.flatMap { method in
-                    [("ok", clients.replied.succeeded(method)), ("error", clients.replied.failed(method))].map {
-                        MetricFamily.Sample(
-                            suffix: "_total", labels: [.init("method", method.name), .init("result", $0.0)],
-                            value: "\($0.1)")
-                    }
+                    Self.counters(
+                        [("ok", clients.replied.succeeded(method)), ("error", clients.replied.failed(method))],
+                        "result", [.init("method", method.name)])
                 }),
             MetricFamily(
                 "btcpriced_client_limit_hits", .counter, "How often a client reached a limit.",
-                samples: StatusMessage.Clients(clients).limits.map {
-                    .init(suffix: "_total", labels: [.init("limit", $0.name)], value: "\($0.hits)")
-                }),
+                samples: Self.counters(StatusMessage.Clients(clients).limits.map { ($0.name, $0.hits) }, "limit")),
         ]
     }
 
@@ -227,13 +220,10 @@ struct DaemonMetrics {
         [
             MetricFamily(
                 "btcpriced_store_writes", .counter, "Writes of the last price.",
-                samples: [
-                    ("runtime", "ok", writes.runtime), ("runtime", "error", writes.runtimeFailed),
-                    ("disk", "ok", writes.disk), ("disk", "error", writes.diskFailed),
-                ].map { place, result, count in
-                    MetricFamily.Sample(
-                        suffix: "_total", labels: [.init("place", place), .init("result", result)], value: "\(count)")
-                }),
+                samples: Self.counters(
+                    [("ok", writes.runtime), ("error", writes.runtimeFailed)], "result", [.init("place", "runtime")])
+                    + Self.counters(
+                        [("ok", writes.disk), ("error", writes.diskFailed)], "result", [.init("place", "disk")])),
             MetricFamily(
                 "btcpriced_store_last_sync_timestamp_seconds", .gauge,
                 "When the disk last received the price, Unix time.",

@@ -24,7 +24,7 @@ enum ExchangeTrials {
             body = Array(saved)
         }
         if let source = settings.exchanges.first(where: { $0.name == name }),
-            case .exchange(let exchange, let url, let secondURL) = source.kind
+            let exchange = source.exchange
         {
             if let body {
                 trial = ExchangeTrial(exchange, body: body)
@@ -36,9 +36,9 @@ enum ExchangeTrials {
                     throw SettingsError("\(error)")
                 }
                 trial = try await trying(settings) { client, clock in
-                    await ExchangeTrial(
-                        exchange, Exchange.Access(client: client, baseURL: url, secondURL: secondURL, key: key),
-                        on: clock)
+                    let access = Exchange.Access(
+                        client: client, baseURL: source.address, secondURL: source.secondURL, key: key)
+                    return await ExchangeTrial(exchange, access, on: clock)
                 }
             }
         } else if let rates = settings.allRateSources.first(where: { $0.name == name }) {

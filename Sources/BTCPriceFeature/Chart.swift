@@ -16,11 +16,6 @@ package struct Chart: Sendable {
         package var tone: Tone
     }
 
-    package enum Form: Sendable, Hashable {
-        case line
-        case candles
-    }
-
     package struct Axis: Sendable, Hashable {
         /// The span that is shown, Unix seconds.
         package let range: Range<Int64>
@@ -40,7 +35,7 @@ package struct Chart: Sendable {
     private let axis: Axis
     private let currency: String
     private let size: (width: Int, height: Int)
-    private let form: Form
+    private let isCandles: Bool
     private let isASCII: Bool
 
     /// - Parameters:
@@ -48,14 +43,14 @@ package struct Chart: Sendable {
     ///   - currency: ISO 4217
     ///   - size: Columns and rows, the axes included; at least ``least``.
     package init(
-        _ candles: [Candle], axis: Axis, currency: String, size: (width: Int, height: Int), form: Form = .line,
+        _ candles: [Candle], axis: Axis, currency: String, size: (width: Int, height: Int), isCandles: Bool = false,
         isASCII: Bool = false
     ) {
         self.candles = candles.filter { axis.range.contains($0.start) }.withoutDoubt
         self.axis = axis
         self.currency = currency
         self.size = (max(size.width, Self.least.width), max(size.height, Self.least.height))
-        self.form = form
+        self.isCandles = isCandles
         self.isASCII = isASCII
     }
 
@@ -69,7 +64,7 @@ package struct Chart: Sendable {
         // If the price labels would leave fewer columns than the minimum for the drawing, they are omitted, never cut.
         let isLabelled = size.width - scale.width - 2 >= Self.least.width
         let columns = isLabelled ? size.width - scale.width - 2 : size.width - 1
-        var cells = form == .line ? lineCells(scale, columns, rows) : candleCells(scale, columns, rows)
+        var cells = isCandles ? candleCells(scale, columns, rows) : lineCells(scale, columns, rows)
         markExtremes(&cells, scale)
         let labels = isLabelled ? scale.labels : [:]
         var lines = cells.enumerated().map { row, cells in

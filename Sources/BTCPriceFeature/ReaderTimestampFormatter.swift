@@ -33,8 +33,10 @@ package struct ReaderTimestampFormatter: TimestampFormatter, Hashable {
         if isISO { return iso(parts) }
         var clock = "\(Self.two(parts.tm_hour)):\(Self.two(parts.tm_min))"
         if hasSeconds { clock += ":\(Self.two(parts.tm_sec))" }
+        // timegm(3) changes the zone.
+        let zone = parts.tm_zone.map { String(cString: $0) } ?? ""
         let isTwice = calendar.moments(at: Int64(timegm(&parts))).count > 1
-        return "\(short(parts)), \(clock)\(isTwice ? " \(zone(of: second))" : "")"
+        return "\(short(parts)), \(clock)\(isTwice ? " \(zone)" : "")"
     }
 
     /// The date alone: `Aug 25`, `Aug 25 2024` in another year, or `2026-08-25`.
@@ -45,10 +47,6 @@ package struct ReaderTimestampFormatter: TimestampFormatter, Hashable {
 
     private func parts(of second: Int64) -> tm? {
         calendar.parts(of: second).flatMap { Self.months.indices.contains(Int($0.tm_mon)) ? $0 : nil }
-    }
-
-    private func zone(of second: Int64) -> String {
-        calendar.parts(of: second)?.tm_zone.map { String(cString: $0) } ?? ""
     }
 
     private func short(_ parts: tm) -> String {

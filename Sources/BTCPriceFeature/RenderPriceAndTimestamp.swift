@@ -25,11 +25,6 @@ package struct FormattedPrice: Sendable, Hashable {
     package let price: String
     /// `Aug 25, 14:30`
     package let timestamp: String
-
-    package init(price: String, timestamp: String) {
-        self.price = price
-        self.timestamp = timestamp
-    }
 }
 
 package protocol PriceFormatter: Sendable {

@@ -102,7 +102,7 @@ extension CachedPrice {
             // Absent from the files of 0.1.0.
             confirmation: try json.optional("confirmation", .text).flatMap(Confirmation.init(rawValue:)),
             conversion: conversion, derivation: derivation, positions: positions,
-            learned: try json.optional("learned", .object).map(LearnedMarkets.init(json:)))
+            learned: try json.optional("learned", .object).map([LearnedBasis].init(json:)))
     }
 }
 
@@ -132,23 +132,22 @@ extension FeedPosition {
     }
 }
 
-extension LearnedMarkets {
+extension [LearnedBasis] {
     /// By market: the basis in millionths, and its age in milliseconds. Absent from the files of 0.1.0, which ignores it.
     fileprivate var json: JSONObject {
         var json = JSONObject()
-        for basis in bases { json["\(basis.market)"] = .array([.integer(basis.millionths), .integer(basis.age)]) }
+        for basis in self { json["\(basis.market)"] = .array([.integer(basis.millionths), .integer(basis.age)]) }
         return json
     }
 
     fileprivate init(json: JSONValue) throws {
-        self.init(
-            bases: try json.members.map { name, value in
-                let names = (name.stringValue ?? "").split(separator: " ", maxSplits: 1)
-                let numbers = value.arrayValue?.compactMap(\.millisecondsValue) ?? []
-                guard names.count == 2, numbers.count == 2 else { throw QuoteFile.Damage("a basis is not valid") }
-                return Basis(
-                    market: Market(String(names[0]), String(names[1])), millionths: numbers[0], age: numbers[1])
-            })
+        self = try json.members.map { name, value in
+            let names = (name.stringValue ?? "").split(separator: " ", maxSplits: 1)
+            let numbers = value.arrayValue?.compactMap(\.millisecondsValue) ?? []
+            guard names.count == 2, numbers.count == 2 else { throw QuoteFile.Damage("a basis is not valid") }
+            return LearnedBasis(
+                market: Market(String(names[0]), String(names[1])), millionths: numbers[0], age: numbers[1])
+        }
     }
 }
 

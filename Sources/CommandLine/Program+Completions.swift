@@ -16,17 +16,13 @@ extension Program {
         if let option = before.last.flatMap({ self.option($0, of: chosen) }), option.value != nil {
             return candidates(option.completion, words, last)
         }
-        if last.hasPrefix("-") { return lines(chosen.options + [.help], last) }
+        if last.hasPrefix("-") { return lines((chosen.options + [.help]).map { ($0.name, $0.help) }, last) }
         if !chosen.commands.isEmpty {
             return lines(chosen.commands.map { ($0.name, $0.summary) } + [("help", "Show the help.")], last)
         }
         let given = before.filter { !$0.hasPrefix("-") }.count - (chosen.name == command.name ? 0 : 1)
         let kind = chosen.words.first { given < $0.count.upperBound } ?? chosen.words.last
         return candidates(kind?.completion ?? .none, words, last)
-    }
-
-    private func lines(_ options: [Option], _ beginning: String) -> String {
-        lines(options.map { ($0.name, $0.help) }, beginning)
     }
 
     private func lines(_ candidates: [(name: String, help: String)], _ beginning: String) -> String {
@@ -36,16 +32,15 @@ extension Program {
     private func candidates(
         _ completion: Completion, _ words: [String], _ beginning: String, prefix: String = ""
     ) -> String {
-        let found: [String] =
-            switch completion {
-            case .none: []
-            case .files: [":files"]
-            case .directories: [":directories"]
-            case .words(let words): words.filter { $0.hasPrefix(beginning) }.map { prefix + $0 }
-            case .computed(let compute):
-                compute(words, beginning).filter { $0.hasPrefix(beginning) }.map { prefix + $0 }
-            }
-        return found.map { "\($0)\n" }.joined()
+        let found: [String]
+        switch completion {
+        case .none: return ""
+        case .files: return ":files\n"
+        case .directories: return ":directories\n"
+        case .words(let words): found = words
+        case .computed(let compute): found = compute(words, beginning)
+        }
+        return found.filter { $0.hasPrefix(beginning) }.map { "\(prefix)\($0)\n" }.joined()
     }
 
     /// The script for a shell. It calls the program, so that the candidates are the program's own.

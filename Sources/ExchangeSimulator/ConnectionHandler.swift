@@ -48,7 +48,7 @@ final class ConnectionHandler: ChannelInboundHandler, RemovableChannelHandler {
 
     private func perform(_ verdict: World.Verdict, _ context: ChannelHandlerContext) {
         switch verdict {
-        case .reply(let answer, let manner): reply(answer, manner, context)
+        case .reply(let answer, let fault): reply(answer, fault, context)
         case .dark: isDark = true
         case .close: context.close(promise: nil)
         case .reset:
@@ -61,25 +61,22 @@ final class ConnectionHandler: ChannelInboundHandler, RemovableChannelHandler {
         }
     }
 
-    private func reply(_ answer: VenueShape.Answer, _ manner: World.Manner, _ context: ChannelHandlerContext) {
+    private func reply(_ answer: VenueShape.Answer, _ fault: FaultScript.Fault?, _ context: ChannelHandlerContext) {
         let body = answer.body
-        switch manner {
-        case .whole(delay: 0):
-            write(answer, nil, context)
-            end(context)
-        case .whole(let delay):
-            later(delay, context) { handler, context in
+        switch fault {
+        case .delay(let milliseconds):
+            later(milliseconds, context) { handler, context in
                 handler.write(answer, nil, context)
                 handler.end(context)
             }
-        case .stalled: write(answer, body.prefix(body.count / 2), context)
-        case .halved:
+        case .stallBody: write(answer, body.prefix(body.count / 2), context)
+        case .halfBody:
             write(answer, body.prefix(body.count / 2), context)
             context.close(promise: nil)
-        case .mislabelled(let difference):
+        case .wrongLength(let difference):
             write(answer, nil, length: body.count + difference, context)
             end(context)
-        case .dripping(let milliseconds):
+        case .drip(let milliseconds):
             write(answer, [], context)
             for (index, byte) in body.enumerated() {
                 later(milliseconds * Int64(index + 1), context) { handler, context in
@@ -87,6 +84,9 @@ final class ConnectionHandler: ChannelInboundHandler, RemovableChannelHandler {
                     if index + 1 == body.count { handler.end(context) }
                 }
             }
+        default:
+            write(answer, nil, context)
+            end(context)
         }
     }
 

@@ -1,6 +1,5 @@
 import BTCPriceCore
 import BTCPriceNetworking
-import Glibc
 import NIOCore
 import NIOHTTP1
 import Synchronization
@@ -32,8 +31,16 @@ final class DescribedExchanges: Sendable {
         return true
     }
 
-    /// The response to a request: a status and a body.
-    fileprivate func response(to uri: String) -> (HTTPResponseStatus, [UInt8]) {
+    func response(to uri: String) -> AnsweringHandler.Response {
+        let (status, body) = answer(to: uri)
+        let headers = HTTPHeaders([
+            ("Content-Type", "application/json"), ("Content-Length", "\(body.count)"),
+            ("Date", VenueShape.httpDate(secondsFromNow: 0)),
+        ])
+        return (status, headers, ByteBuffer(bytes: body))
+    }
+
+    private func answer(to uri: String) -> (HTTPResponseStatus, [UInt8]) {
         let name = String(uri.dropFirst().prefix { $0 != "/" && $0 != "?" })
         guard let description = descriptions[name] else { return (.notFound, Array("{}".utf8)) }
         let markets = description.requested(by: String(uri.dropFirst(name.utf8.count + 1)))
@@ -44,9 +51,7 @@ final class DescribedExchanges: Sendable {
             let price = market.pair == Market.pegPair ? 1 : (dollars * rate * factor).rounded(toPlaces: 2)
             return (market, price.description)
         }
-        var now = timespec()
-        clock_gettime(CLOCK_REALTIME, &now)
-        let time = Timestamp(milliseconds: Int64(now.tv_sec) * 1000 + Int64(now.tv_nsec) / 1_000_000)
+        let time = Timestamp(milliseconds: Trade.now() / 1_000_000)
         return (.ok, description.body(prices: prices, time: time, sequence: time.milliseconds))
     }
 
@@ -54,35 +59,5 @@ final class DescribedExchanges: Sendable {
     private static func rate(of currency: Currency) -> Price {
         if let pair = Pair(rawValue: currency.pair) { return Price("\(pair.rate)") ?? 1 }
         return currency.prices.lowerBound * 3
-    }
-}
-
-/// One connection to the described exchanges.
-final class DescribedHandler: ChannelInboundHandler {
-    typealias InboundIn = HTTPServerRequestPart
-    typealias OutboundOut = HTTPServerResponsePart
-
-    private let exchanges: DescribedExchanges
-    private var uri = ""
-
-    init(_ exchanges: DescribedExchanges) {
-        self.exchanges = exchanges
-    }
-
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        switch unwrapInboundIn(data) {
-        case .head(let head): uri = head.uri
-        case .body: break
-        case .end:
-            let (status, body) = exchanges.response(to: uri)
-            let headers = HTTPHeaders([
-                ("Content-Type", "application/json"), ("Content-Length", "\(body.count)"),
-                ("Date", VenueShape.httpDate(secondsFromNow: 0)),
-            ])
-            let head = HTTPResponseHead(version: .http1_1, status: status, headers: headers)
-            context.write(wrapOutboundOut(.head(head)), promise: nil)
-            context.write(wrapOutboundOut(.body(.byteBuffer(ByteBuffer(bytes: body)))), promise: nil)
-            context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
-        }
     }
 }

@@ -1,4 +1,4 @@
-import Glibc
+import FoundationEssentials
 
 /// Reads one line of a fault script.
 struct FaultRuleParser {
@@ -27,7 +27,7 @@ struct FaultRuleParser {
         let moment = try moment()
         let kind = word()
         let fault = try scope == .stream ? streamFault(kind) : fault(kind)
-        if fault.isOfConnections || fault.isOfMarket, case .requests = moment {
+        if fault.isOfConnections || fault.isOfMarket, moment.requests != nil {
             throw Failure(reason: "'\(kind)' has no requests to count; use 'always' or 'time'")
         }
         if fault.isOfConnections, pair != nil || scope != .prices { throw Failure(reason: "'\(kind)' is of no pair") }
@@ -46,15 +46,15 @@ struct FaultRuleParser {
     private mutating func moment() throws(Failure) -> FaultScript.Moment {
         let kind = word()
         switch kind {
-        case "always": return .always
+        case "always": return FaultScript.Moment()
         case "request":
             let (from, to) = try range(word()) { Int($0) }
             guard from > 0, to ?? from >= from else { throw Failure(reason: "requests are counted from 1") }
-            return .requests(from...(to ?? .max))
+            return FaultScript.Moment(requests: from...(to ?? .max))
         case "time":
             let (from, to) = try range(word(), Self.milliseconds)
             guard to ?? from >= from else { throw Failure(reason: "a time that ends before it begins") }
-            return .time(from..<(to ?? .max))
+            return FaultScript.Moment(time: from..<(to ?? .max))
         default: throw Failure(reason: "expected always, request or time, not '\(kind)'")
         }
     }
@@ -104,39 +104,32 @@ struct FaultRuleParser {
         }
     }
 
+    /// The faults of a stream that have no argument.
+    private static let plainOfStream: [String: StreamFault] = [
+        "bad-accept": .badAccept, "with-101": .with101, "ack-empty": .ackEmpty,
+        "refuse-subscription": .refuseSubscription, "silent": .silent, "mute": .mute, "maintenance": .maintenance,
+        "repeat": .repeats, "wrong-pair": .wrongPair, "cut": .cut, "half-close": .halfClose, "bytes": .bytes,
+        "fragments": .fragments, "ping-flood": .pingFlood, "big-ping": .bigPing, "masked": .masked,
+        "rsv": .reservedBit, "opcode": .reservedOpcode, "bad-utf8": .badUTF8, "garbage": .garbage,
+    ]
+
     private mutating func streamFault(_ kind: String) throws(Failure) -> FaultScript.Fault {
         let fault: StreamFault
         switch kind {
         case "status", "redirect", "reset", "dark", "price": return try self.fault(kind)
-        case "bad-accept": fault = .badAccept
-        case "with-101": fault = .with101
-        case "ack-empty": fault = .ackEmpty
-        case "refuse-subscription": fault = .refuseSubscription
-        case "silent": fault = .silent
-        case "mute": fault = .mute
-        case "maintenance": fault = .maintenance
-        case "repeat": fault = .repeats
         case "burst": fault = .burst(try number(in: 1...100_000, what: "number of trades"))
         case "lag": fault = .lag(milliseconds: try time())
-        case "wrong-pair": fault = .wrongPair
         case "close":
             let code = try number(in: 0...65_535, what: "code")
             let reason = String(rest.drop(while: \.isWhitespace))
             guard reason.utf8.count <= 123 else { throw Failure(reason: "a reason of more than 123 bytes") }
             fault = .close(code: UInt16(code), reason: reason)
-        case "cut": fault = .cut
-        case "half-close": fault = .halfClose
-        case "bytes": fault = .bytes
-        case "fragments": fault = .fragments
-        case "ping-flood": fault = .pingFlood
-        case "big-ping": fault = .bigPing
-        case "masked": fault = .masked
-        case "rsv": fault = .reservedBit
-        case "opcode": fault = .reservedOpcode
-        case "bad-utf8": fault = .badUTF8
         case "huge": fault = .huge(try number(in: 16...100_000_000, what: "length"))
-        case "garbage": fault = .garbage
-        default: throw Failure(reason: "unknown fault '\(kind)' of a stream")
+        default:
+            guard let plain = Self.plainOfStream[kind] else {
+                throw Failure(reason: "unknown fault '\(kind)' of a stream")
+            }
+            fault = plain
         }
         return .stream(fault)
     }
@@ -187,23 +180,12 @@ struct FaultRuleParser {
                 return .answer(status: status, retryAfter: retryAfter, body: Array(text.utf8))
             case "file":
                 let path = String(rest.drop(while: \.isWhitespace))
-                guard let body = readFile(path) else { throw Failure(reason: "cannot read \(path)") }
-                return .answer(status: status, retryAfter: retryAfter, body: body)
+                guard let body = FileManager.default.contents(atPath: path) else {
+                    throw Failure(reason: "cannot read \(path)")
+                }
+                return .answer(status: status, retryAfter: retryAfter, body: Array(body))
             default: throw Failure(reason: "unknown word '\(key)'")
             }
         }
-    }
-}
-
-/// The whole file; `nil` if it can't be read.
-func readFile(_ path: String) -> [UInt8]? {
-    guard let file = fopen(path, "re") else { return nil }
-    defer { fclose(file) }
-    var bytes: [UInt8] = []
-    var buffer = [UInt8](repeating: 0, count: 64 * 1024)
-    while true {
-        let count = fread(&buffer, 1, buffer.count, file)
-        if count == 0 { return ferror(file) == 0 ? bytes : nil }
-        bytes += buffer[..<count]
     }
 }

@@ -102,10 +102,10 @@ package struct FaultScript: Sendable, Equatable {
         case date(inSeconds: Int)
     }
 
-    enum Moment: Equatable {
-        case always
-        case requests(ClosedRange<Int>)
-        case time(Range<Int64>)
+    /// When a rule applies: always, unless one of the two is set.
+    struct Moment: Equatable {
+        var requests: ClosedRange<Int>?
+        var time: Range<Int64>?
     }
 
     /// The kind of requests that a rule applies to.
@@ -176,15 +176,5 @@ package struct FaultScript: Sendable, Equatable {
             (rule.venue == nil || rule.venue == venue) && (rule.moment.time?.contains(milliseconds) ?? true)
                 && fits(rule)
         }?.fault
-    }
-}
-
-extension FaultScript.Moment {
-    fileprivate var requests: ClosedRange<Int>? {
-        if case .requests(let range) = self { range } else { nil }
-    }
-
-    fileprivate var time: Range<Int64>? {
-        if case .time(let range) = self { range } else { nil }
     }
 }

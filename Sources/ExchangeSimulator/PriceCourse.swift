@@ -11,12 +11,6 @@ struct PriceCourse {
         var low: Int64
         var close: Int64
 
-        mutating func add(_ cents: Int64) {
-            high = max(high, cents)
-            low = min(low, cents)
-            close = cents
-        }
-
         mutating func add(_ later: Candle) {
             high = max(high, later.high)
             low = min(low, later.low)
@@ -39,10 +33,11 @@ struct PriceCourse {
     mutating func add(_ price: String, at second: Int64) {
         let cents = Int64(((Double(price) ?? 0) * 100).rounded())
         let start = second - second % 60
+        let candle = Candle(start: start, open: cents, high: cents, low: cents, close: cents)
         if let last = given.indices.last, given[last].start >= start {
-            given[last].add(cents)
+            given[last].add(candle)
         } else {
-            given.append(Candle(start: start, open: cents, high: cents, low: cents, close: cents))
+            given.append(candle)
         }
     }
 

@@ -5,9 +5,8 @@ package struct RequestCounter: Sendable {
 
     private struct Window: Sendable {
         let limit: (requests: Int, seconds: Int)
-        var times: [Int64] = []
-        /// The index of the first time within the span.
-        var first = 0
+        /// The times within the span.
+        var times: ArraySlice<Int64> = []
         var peak = 0
     }
 
@@ -20,17 +19,10 @@ package struct RequestCounter: Sendable {
     package mutating func count(at milliseconds: Int64) {
         total += 1
         for index in windows.indices {
+            let start = milliseconds - Int64(windows[index].limit.seconds) * 1000
+            windows[index].times = windows[index].times.drop { $0 <= start }
             windows[index].times.append(milliseconds)
-            while windows[index].times[windows[index].first] <= milliseconds - Int64(windows[index].limit.seconds)
-                * 1000
-            {
-                windows[index].first += 1
-            }
-            windows[index].peak = max(windows[index].peak, windows[index].times.count - windows[index].first)
-            if windows[index].first > 1000 {
-                windows[index].times.removeFirst(windows[index].first)
-                windows[index].first = 0
-            }
+            windows[index].peak = max(windows[index].peak, windows[index].times.count)
         }
     }
 

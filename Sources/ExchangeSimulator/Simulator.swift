@@ -3,10 +3,9 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 import NIOSSL
-import Synchronization
 
 /// Real HTTP and WebSocket servers on loopback that behave like the exchanges: one port per venue, and a control port.
-package final class Simulator: Sendable {
+package struct Simulator: Sendable {
     /// A port can't be opened.
     package struct Failure: Error, Sendable, CustomStringConvertible {
         /// The address and the reason.
@@ -15,7 +14,7 @@ package final class Simulator: Sendable {
 
     private let world: World
     private let groups: [MultiThreadedEventLoopGroup]
-    private let ports: Mutex<[VenueName: VenuePort]>
+    private let ports: [VenueName: VenuePort]
     private let control: any Channel
     private let transport: Transport
     private let described: (exchanges: DescribedExchanges, port: Int)?
@@ -57,16 +56,16 @@ package final class Simulator: Sendable {
                         try pipeline.addHandler(NIOSSLServerHandler(context: context))
                     }
                     try pipeline.configureHTTPServerPipeline()
-                    try pipeline.addHandler(DescribedHandler(exchanges))
+                    try pipeline.addHandler(AnsweringHandler { head, _ in exchanges.response(to: head.uri) })
                 }
                 described = (exchanges, channel.localAddress?.port ?? 0)
             }
             let before = VenueName.allCases.count + (described == nil ? 0 : 1)
             let controlPort = firstPort == 0 ? 0 : firstPort + before
-            let shared = described?.exchanges
+            let answers = ControlPort(world: world, described: described?.exchanges)
             let control = try await listen(controlGroup, host: "127.0.0.1", port: controlPort) { channel in
                 try channel.pipeline.syncOperations.configureHTTPServerPipeline()
-                try channel.pipeline.syncOperations.addHandler(ControlHandler(world: world, described: shared))
+                try channel.pipeline.syncOperations.addHandler(AnsweringHandler { answers.answer($0, $1) })
             }
             return Simulator(
                 world: world, groups: [group, controlGroup], ports: ports, control: control, transport: transport,
@@ -78,23 +77,11 @@ package final class Simulator: Sendable {
         }
     }
 
-    private init(
-        world: World, groups: [MultiThreadedEventLoopGroup], ports: [VenueName: VenuePort], control: any Channel,
-        transport: Transport, described: (exchanges: DescribedExchanges, port: Int)?
-    ) {
-        self.world = world
-        self.groups = groups
-        self.ports = Mutex(ports)
-        self.control = control
-        self.transport = transport
-        self.described = described
-    }
-
     /// The base address of a venue: `http://127.0.0.1:40001`.
     package func url(of venue: VenueName) -> String {
         let host = transport.host.contains(":") ? "[\(transport.host)]" : transport.host
         return
-            "\(transport.certificates == nil ? "http" : "https")://\(host):\(ports.withLock { $0[venue]?.port ?? 0 })"
+            "\(transport.certificates == nil ? "http" : "https")://\(host):\(ports[venue]?.port ?? 0)"
     }
 
     /// The names and base addresses of the described exchanges.

@@ -1,5 +1,6 @@
 import BTCPriceSocket
 import CommandLine
+import FoundationEssentials
 import Glibc
 
 package struct SimulatorCommand {
@@ -120,7 +121,8 @@ package struct SimulatorCommand {
     }
 
     private static func text(_ path: String) throws(UsageError) -> String {
-        guard let bytes = readFile(path), let text = String(validating: bytes, as: UTF8.self) else {
+        let bytes = FileManager.default.contents(atPath: path)
+        guard let text = bytes.flatMap({ String(validating: $0, as: UTF8.self) }) else {
             throw UsageError("it cannot be read as text")
         }
         return text

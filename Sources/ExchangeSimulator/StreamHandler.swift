@@ -59,7 +59,7 @@ final class StreamHandler: ChannelInboundHandler {
         if fault == .with101 {
             // For Binance, which sends nothing first, the last trade counts as the first message.
             let first = held.trades.flatMap { messages([world.lastTrade(of: stream.venue)], $0) }
-            if !first.isEmpty { say(first) } else if stream.venue != .kraken { control(Self.ping, "first") }
+            if !first.isEmpty { say(first) } else if stream.venue != .kraken { control(Self.ping, "first".utf8) }
         }
         scheduleBeat()
     }
@@ -175,16 +175,16 @@ final class StreamHandler: ChannelInboundHandler {
             isInMaintenance.toggle()
             say([shape.status(isInMaintenance: isInMaintenance)])
         }
-        if fault == .pingFlood { for number in 0..<200 { control(Self.ping, "\(number)") } }
+        if fault == .pingFlood { for number in 0..<200 { control(Self.ping, "\(number)".utf8) } }
         guard beats % Self.beatsPerSecond == 0, obey() else { return }
-        if fault == .bigPing { control(Self.ping, String(repeating: "p", count: 125)) }
+        if fault == .bigPing { control(Self.ping, String(repeating: "p", count: 125).utf8) }
         switch stream.venue {
         case .binance:
             if let unanswered, beats - unanswered.beat > 60 * Self.beatsPerSecond { return close(1008, "Pong timeout") }
             if beats % (20 * Self.beatsPerSecond) == 0 {
                 let payload = "\(Trade.now() / 1_000_000)"
                 if unanswered == nil { unanswered = (payload, beats) }
-                control(Self.ping, payload)
+                control(Self.ping, payload.utf8)
             }
         case .coinbase:
             if pairs.isEmpty, beats == 5 * Self.beatsPerSecond { return close(1008, "no subscription within 5 s") }
@@ -263,14 +263,10 @@ final class StreamHandler: ChannelInboundHandler {
         write(buffer, fault)
     }
 
-    private func control(_ opcode: UInt8, _ text: String) {
-        control(opcode, Array(text.utf8))
-    }
-
-    private func control(_ opcode: UInt8, _ payload: [UInt8]) {
+    private func control(_ opcode: UInt8, _ payload: some Sequence<UInt8>) {
         guard !isEnding else { return }
         var buffer = ByteBuffer()
-        StreamFrame(opcode: opcode, payload: payload[...]).write(to: &buffer)
+        StreamFrame(opcode: opcode, payload: Array(payload)[...]).write(to: &buffer)
         write(buffer, fault)
     }
 

@@ -64,15 +64,10 @@ final class VenuePort: Sendable {
     static func open(
         _ venue: VenueName, world: World, transport: Transport, group: MultiThreadedEventLoopGroup, port: Int
     ) async throws -> VenuePort {
-        let loop = group.next()
-        let state = NIOLoopBoundBox.makeBoxSendingValue(State(), eventLoop: loop)
-        let reserved = try ReservedPort(host: transport.host, port: port)
-        let listener = try await Self.listener(venue, world, transport, group, reserved.port, state)
-        let opened = VenuePort(
-            venue: venue, world: world, transport: transport, group: group, loop: loop, reserved: reserved, state: state
-        )
-        try await loop.submit { state.value.listener = listener }.get()
-        loop.scheduleRepeatedTask(initialDelay: .zero, delay: period) { [weak opened] task in
+        let opened = try VenuePort(venue, world, transport, group, port: port)
+        let listener = try await opened.listener()
+        try await opened.loop.submit { [state = opened.state] in state.value.listener = listener }.get()
+        opened.loop.scheduleRepeatedTask(initialDelay: .zero, delay: period) { [weak opened] task in
             guard let opened else { return task.cancel() }
             opened.follow()
         }
@@ -80,24 +75,18 @@ final class VenuePort: Sendable {
     }
 
     private init(
-        venue: VenueName, world: World, transport: Transport, group: MultiThreadedEventLoopGroup,
-        loop: any EventLoop, reserved: ReservedPort, state: NIOLoopBoundBox<State>
-    ) {
-        self.venue = venue
-        self.world = world
-        self.transport = transport
-        self.group = group
-        self.loop = loop
-        self.reserved = reserved
-        self.state = state
+        _ venue: VenueName, _ world: World, _ transport: Transport, _ group: MultiThreadedEventLoopGroup, port: Int
+    ) throws {
+        (self.venue, self.world, self.transport, self.group) = (venue, world, transport, group)
+        loop = group.next()
+        state = .makeBoxSendingValue(State(), eventLoop: loop)
+        reserved = try ReservedPort(host: transport.host, port: port)
     }
 
-    private static func listener(
-        _ venue: VenueName, _ world: World, _ transport: Transport, _ group: MultiThreadedEventLoopGroup, _ port: Int,
-        _ state: NIOLoopBoundBox<State>
-    ) async throws -> any Channel {
+    private func listener() async throws -> any Channel {
         // One thread serves all connections, so their loop is the box's loop.
-        try await listen(group, host: transport.host, port: port, isReserved: true) { channel in
+        try await listen(group, host: transport.host, port: port, isReserved: true) {
+            [state, transport, venue, world] channel in
             let id = ObjectIdentifier(channel)
             state.value.connections[id] = channel
             channel.closeFuture.whenComplete { _ in state.value.connections[id] = nil }
@@ -119,7 +108,7 @@ final class VenuePort: Sendable {
         }
         state.value.isChanging = true
         Task {
-            let listener = try? await Self.listener(venue, world, transport, group, port, state)
+            let listener = try? await listener()
             // If the port is in use, the next check tries again.
             loop.execute { [state] in
                 state.value.listener = listener

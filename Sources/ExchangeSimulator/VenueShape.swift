@@ -111,9 +111,7 @@ struct VenueShape {
         guard let start = text.firstRange(of: "<now+"), let end = text[start.upperBound...].firstIndex(of: ">"),
             let milliseconds = Int64(text[start.upperBound..<end])
         else { return body }
-        var now = timespec()
-        clock_gettime(CLOCK_REALTIME, &now)
-        let instant = Int64(now.tv_sec) * 1000 + Int64(now.tv_nsec) / 1_000_000 + milliseconds
+        let instant = Trade.now() / 1_000_000 + milliseconds
         return Array("\(text[..<start.lowerBound])\(instant)\(text[text.index(after: end)...])".utf8)
     }
 

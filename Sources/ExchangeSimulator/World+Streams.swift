@@ -39,7 +39,7 @@ extension World {
             let stream = Stream(id: state.streamID, venue: venue, number: number, generation: state.generation)
             var refusal = fault.flatMap { Self.replacement($0, uri: uri) }
             if subscription == nil, refusal == nil {
-                refusal = .reply(VenueShape.Answer(status: 404, body: []), .whole(delay: 0))
+                refusal = .reply(VenueShape.Answer(status: 404, body: []))
             }
             if let refusal {
                 state.streams[venue, default: StreamCounter()].refused += 1

@@ -6,23 +6,11 @@ import Synchronization
 /// The state that all connections share: the prices, the faults and the counts.
 final class World: Sendable {
     enum Verdict {
-        case reply(VenueShape.Answer, Manner)
+        /// With the fault that changes how it is sent.
+        case reply(VenueShape.Answer, FaultScript.Fault? = nil)
         case close
         case reset
         case dark
-    }
-
-    enum Manner {
-        /// Complete, this many milliseconds late.
-        case whole(delay: Int64)
-        /// Half of the body, then silence.
-        case stalled
-        /// Half of the body, then the end of the connection.
-        case halved
-        /// Complete, with a Content-Length that is wrong by this many bytes.
-        case mislabelled(by: Int)
-        /// The body one byte at a time, with this many milliseconds between bytes.
-        case dripping(milliseconds: Int64)
     }
 
     struct State {
@@ -117,9 +105,9 @@ final class World: Sendable {
             if let fault, let verdict = Self.replacement(fault, uri: request.uri) { return verdict }
             if let candles {
                 let known = state.course.candles(in: candles.range, each: candles.seconds, now: second)
-                return .reply(shape.answer(known, to: candles), Manner(fault))
+                return .reply(shape.answer(known, to: candles), fault)
             }
-            if let refusal = shape.refusal(of: request) { return .reply(refusal, .whole(delay: 0)) }
+            if let refusal = shape.refusal(of: request) { return .reply(refusal) }
             var clock = 0
             if case .venueClock(let seconds)? = fault { clock = seconds }
             let trade = state.trade(for: venue)
@@ -134,7 +122,7 @@ final class World: Sendable {
             if case .tether(let rate)? = fault { tetherRate = rate }
             var answer = shape.answer(prices: prices, trade: trade, clockAhead: clock, tetherRate: tetherRate)
             if case .contentType(let type)? = fault { answer.headers.append(("Content-Type", type)) }
-            return .reply(answer, Manner(fault))
+            return .reply(answer, fault)
         }
     }
 
@@ -144,16 +132,15 @@ final class World: Sendable {
         case .answer(let status, let retryAfter, let body):
             var answer = VenueShape.Answer(status: status, body: VenueShape.filled(body))
             if let retryAfter { answer.headers.append(("Retry-After", VenueShape.text(of: retryAfter))) }
-            return .reply(answer, .whole(delay: 0))
+            return .reply(answer)
         case .hugeBody(let length):
             return .reply(
-                VenueShape.Answer(body: [UInt8](repeating: UInt8(ascii: " "), count: length)), .whole(delay: 0))
+                VenueShape.Answer(body: [UInt8](repeating: UInt8(ascii: " "), count: length)))
         case .bomb:
             return .reply(
-                VenueShape.Answer(headers: [("Content-Encoding", "deflate")], body: Bomb.zlib(repeats: 38_000)),
-                .whole(delay: 0))
+                VenueShape.Answer(headers: [("Content-Encoding", "deflate")], body: Bomb.zlib(repeats: 38_000)))
         case .redirect:
-            return .reply(VenueShape.Answer(status: 302, headers: [("Location", uri)], body: []), .whole(delay: 0))
+            return .reply(VenueShape.Answer(status: 302, headers: [("Location", uri)], body: []))
         case .close: return .close
         case .reset, .refuse, .tlsAlert, .certificate: return .reset
         case .dark: return .dark
@@ -172,19 +159,5 @@ extension World.State {
         course.add(trade.dollars, at: now / 1_000_000_000)
         self.last[venue] = trade
         return trade
-    }
-}
-
-extension World.Manner {
-    /// The manner of a response with a fault.
-    fileprivate init(_ fault: FaultScript.Fault?) {
-        switch fault {
-        case .stallBody: self = .stalled
-        case .halfBody: self = .halved
-        case .wrongLength(let difference): self = .mislabelled(by: difference)
-        case .drip(let milliseconds): self = .dripping(milliseconds: milliseconds)
-        case .delay(let milliseconds): self = .whole(delay: milliseconds)
-        default: self = .whole(delay: 0)
-        }
     }
 }

@@ -78,18 +78,12 @@ struct Fleet {
         logger.info("Stopped.")
     }
 
-    private func follow(
-        _ broker: BrokerOptions, _ directory: String, _ publishers: [String]
-    ) async throws(FleetStartFailure) {
+    private func follow(_ broker: BrokerOptions, _ directory: String, _ publishers: [String]) async throws {
         let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
         ServerLimits.raiseDescriptors()
         let settings = try brokerSettings(broker, keepAlive: 30)
         let sockets = PublisherSockets(directory: directory, logger: logger)
-        do throws(SocketError) {
-            for name in publishers { try sockets.add(name) }
-        } catch {
-            throw FleetStartFailure(description: "\(error)")
-        }
+        for name in publishers { try sockets.add(name) }
         let loop = BrokerLoop<Following>(settings, logger: logger) { sockets.perform($0) }
         loop.start(Following(named: publishers))
         let whom = publishers.isEmpty ? "all publishers" : publishers.joined(separator: ", ")

@@ -279,7 +279,7 @@ final class MemoryArchive: CandleArchive {
     }
 
     @Test func `the loader with the fewest requests is used, page by page`() {
-        var plan = BackfillPlan([.init(page: 300, hasNewestOnly: false), .init(page: 1000, hasNewestOnly: false)])
+        var plan = BackfillPlan([ScriptedCandles(page: 300), ScriptedCandles(page: 1000)])
         let first = next(plan)
         #expect(first?.loader == 1)
         #expect(minutes(first) == [0, 1000])
@@ -293,7 +293,7 @@ final class MemoryArchive: CandleArchive {
     }
 
     @Test func `a loader that has only the newest candles is requested for those`() {
-        let plan = BackfillPlan([.init(page: 720, hasNewestOnly: true), .init(page: 300, hasNewestOnly: false)])
+        let plan = BackfillPlan([ScriptedCandles(page: 720, hasNewestOnly: true), ScriptedCandles(page: 300)])
         // The gap is within its reach.
         #expect(next(plan, known: 0..<1300)?.loader == 0)
         #expect(minutes(next(plan, known: 0..<1300)) == [1300, 1440])
@@ -304,7 +304,7 @@ final class MemoryArchive: CandleArchive {
     }
 
     @Test func `a candle that an exchange lacks is not requested again, and a known one never`() {
-        var plan = BackfillPlan([.init(page: 300, hasNewestOnly: false)])
+        var plan = BackfillPlan([ScriptedCandles(page: 300)])
         let known = (0..<1440).filter { $0 != 400 && $0 != 402 }.map(Int64.init)
         let request = next(plan, known: known)
         #expect(minutes(request) == [400, 403])
@@ -312,7 +312,7 @@ final class MemoryArchive: CandleArchive {
         #expect(next(plan, known: known) == nil)
         #expect(next(BackfillPlan([]), known: []) == nil)
         // Another exchange may have the candle.
-        var two = BackfillPlan([.init(page: 300, hasNewestOnly: false), .init(page: 300, hasNewestOnly: false)])
+        var two = BackfillPlan([ScriptedCandles(page: 300), ScriptedCandles(page: 300)])
         for loader in [0, 1] {
             let request = next(two, known: known)
             #expect(request?.loader == loader)
@@ -331,7 +331,7 @@ final class MemoryArchive: CandleArchive {
 /// A loader whose responses are scripted.
 private final class ScriptedCandles: CandleLoader {
     let market: Market
-    let page = 300
+    let page: Int
     let hasNewestOnly: Bool
     private let error: PriceLoadingError
     private let unused: Int
@@ -339,8 +339,9 @@ private final class ScriptedCandles: CandleLoader {
 
     init(
         _ market: Market = .coinbase, failures: Int = 0, _ error: PriceLoadingError = .unavailable("HTTP 503"),
-        hasNewestOnly: Bool = false, unused: Int = 0
+        page: Int = 300, hasNewestOnly: Bool = false, unused: Int = 0
     ) {
+        self.page = page
         self.market = market
         self.error = error
         self.hasNewestOnly = hasNewestOnly

@@ -133,3 +133,11 @@ extension Decision {
         return rejected.isEmpty ? "withheld \(withheld?.source ?? "")" : "rejected \(names)"
     }
 }
+
+extension PriceTracker {
+    func round(
+        at boottime: BootTime, markets: [Market], statingPeg: Set<Market>, beside other: OtherCurrency? = nil
+    ) -> Round {
+        Round(began: boottime, markets: markets, statingPeg: statingPeg, freshFor: freshFor, other: other)
+    }
+}

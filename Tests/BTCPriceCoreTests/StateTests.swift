@@ -76,7 +76,7 @@ import Testing
         let stored = tracker.kept
         let kept = try #require(stored)
         #expect(kept.positions == [.coinbase: position])
-        let bases = try #require(kept.learned?.bases)
+        let bases = try #require(kept.learned)
         #expect(bases.map(\.market) == [.binance, .coinbase])
         #expect(bases[0].age == 5000)
         var restarted = PriceTracker(interval: .seconds(1), book: ObservationBook(currency: .usd))

@@ -112,7 +112,7 @@ import Testing
             environment: [:],
             uid: 0)
         #expect(same.entries.allSatisfy { $0.origin != .standard })
-        #expect(same.first.interval == .seconds(10) && same.sources.map(\.url) == settings.sources.map(\.url))
+        #expect(same.first.interval == .seconds(10) && same.sources.map(\.address) == settings.sources.map(\.address))
     }
 
     @Test func `every setting is an option`() throws {

@@ -26,11 +26,13 @@ import Testing
     }
 
     private func text(
-        _ candles: [Candle], _ span: ChartSpan, width: Int, height: Int, form: Chart.Form = .line, isASCII: Bool = false
+        _ candles: [Candle], _ span: ChartSpan, width: Int, height: Int, isCandles: Bool = false, isASCII: Bool = false
     ) -> [String] {
         let axis = span.axis(now: Self.now, first: candles.first?.start, isUTC: true, width: width)
-        return Chart(candles, axis: axis, currency: "USD", size: (width, height), form: form, isASCII: isASCII)
-            .lines.map { $0.map(\.text).joined() }
+        return Chart(
+            candles, axis: axis, currency: "USD", size: (width, height), isCandles: isCandles, isASCII: isASCII
+        )
+        .lines.map { $0.map(\.text).joined() }
     }
 
     /// The expected texts, each in a section of the file next to this one. UPDATE_GOLDEN writes them again.
@@ -41,11 +43,11 @@ import Testing
         let month = Self.candles(.hour, 720)
         let charts: [(name: String, lines: [String])] = [
             ("40 columns, 24 h", text(day, .day, width: 40, height: 10)),
-            ("80 columns, 24 h, candles", text(day, .day, width: 80, height: 18, form: .candles)),
+            ("80 columns, 24 h, candles", text(day, .day, width: 80, height: 18, isCandles: true)),
             ("120 columns, 30 d", text(month, .month, width: 120, height: 26)),
-            ("200 columns, 30 d, candles", text(month, .month, width: 200, height: 30, form: .candles)),
+            ("200 columns, 30 d, candles", text(month, .month, width: 200, height: 30, isCandles: true)),
             ("40 columns, ASCII", text(day, .day, width: 40, height: 10, isASCII: true)),
-            ("80 columns, candles, ASCII", text(month, .month, width: 80, height: 16, form: .candles, isASCII: true)),
+            ("80 columns, candles, ASCII", text(month, .month, width: 80, height: 16, isCandles: true, isASCII: true)),
         ]
         let drawn = charts.map { "== \($0.name)\n\($0.lines.joined(separator: "\n"))\n" }.joined(separator: "\n")
         if getenv("UPDATE_GOLDEN") != nil { try Data(drawn.utf8).write(to: URL(filePath: Self.golden)) }
@@ -66,8 +68,8 @@ import Testing
             (Self.candles(.minute, 1440), ChartSpan.day), (Self.candles(.day, 900), .all),
             (Array(Self.candles(.minute, 3)), .hour),
         ] {
-            for form in [Chart.Form.line, .candles] {
-                let lines = text(candles, span, width: width, height: height, form: form)
+            for isCandles in [false, true] {
+                let lines = text(candles, span, width: width, height: height, isCandles: isCandles)
                 #expect(lines.allSatisfy { $0.count <= max(width, Chart.least.width) })
                 #expect(lines.count == max(height, Chart.least.height))
             }

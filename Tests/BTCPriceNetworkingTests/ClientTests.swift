@@ -23,7 +23,7 @@ import Testing
             let exchange = try #require(Exchange.all.first { $0.name == name })
             let venue = try #require(VenueName(rawValue: name))
             let access = Exchange.Access(client: client, baseURL: simulator.url(of: venue), key: key)
-            return try #require(exchange.loaders(access, for: [.usd])[.usd])
+            return try #require(exchange.loaders(access, for: [.usd]).first)
         }
 
         func end() async {
@@ -58,7 +58,7 @@ import Testing
         let client = try ExchangeClient(HTTPTransportSettings(userAgent: "btc-priced/test"), on: loop)
         let exchange = try #require(Exchange.all.first)
         let access = Exchange.Access(client: client, baseURL: simulator.url(of: .binance))
-        let loader = try #require(exchange.loaders(access, for: [.usd])[.usd])
+        let loader = try #require(exchange.loaders(access, for: [.usd]).first)
         var values: [String] = []
         for _ in 0..<5 { values.append(try await loader.load()[0].value.description) }
         #expect(values == ["61828.02", "75500.99", "0.10000001", "12345678.12345678", "12345678.12345678"])
@@ -71,7 +71,7 @@ import Testing
         let setup = try await Setup()
         let exchange = try #require(Exchange.all.first)
         let access = Exchange.Access(client: setup.client, baseURL: "http://does-not-exist.invalid")
-        let loader = try #require(exchange.loaders(access, for: [.usd])[.usd])
+        let loader = try #require(exchange.loaders(access, for: [.usd]).first)
         // If the name server does not respond, the connection fails instead.
         #expect(await error(of: loader)?.kind == "unreachable")
         await setup.end()
@@ -137,7 +137,7 @@ import Testing
 
     @Test func `a file without certificates is reported`() async throws {
         let loop = TickLoop()
-        #expect(throws: ExchangeClientError.self) {
+        #expect(throws: TrustAnchorsError.self) {
             try ExchangeClient(HTTPTransportSettings(userAgent: "x", caFile: "/etc/hostname"), on: loop)
         }
         await loop.shutDown()

@@ -183,7 +183,7 @@ import Testing
         setup.simulator.set(try FaultScript("kraken stream always maintenance"))
         let exchange = try #require(Exchange.all.first { $0.name == "kraken" })
         let access = Exchange.Access(client: setup.client, baseURL: setup.simulator.url(of: .kraken))
-        let loader = try #require(exchange.loaders(access, for: [.usd])[.usd])
+        let loader = try #require(exchange.loaders(access, for: [.usd]).first)
         let polled = try await loader.load()[0].value
         let isNewest = try await Self.until { setup.log.prices().last?.value == polled }
         #expect(isNewest, "\(polled) was traded, and the stream has \(setup.log.prices().last?.value ?? 0)")

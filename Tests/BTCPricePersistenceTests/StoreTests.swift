@@ -395,8 +395,7 @@ import Testing
                     uniqueKeysWithValues: markets.map {
                         ($0, FeedPosition(time: Timestamp(milliseconds: 1_724_000_000_123), sequence: .max))
                     }),
-                learned: LearnedMarkets(
-                    bases: markets.map { LearnedMarkets.Basis(market: $0, millionths: -99_999, age: 3_600_000) }))
+                learned: markets.map { LearnedBasis(market: $0, millionths: -99_999, age: 3_600_000) })
         }
         let kept = cooldown(.rateLimited(String(repeating: "\u{1F4A9}", count: 160), retryAfter: nil))
         let cooldowns = Dictionary(uniqueKeysWithValues: (100..<200).map { ("exchange-\($0)", kept) })
@@ -552,9 +551,7 @@ func sample(_ value: String, in currency: String = "USD") -> CachedPrice {
             Market("coinbase", "BTC/USD"): FeedPosition(time: Timestamp(milliseconds: 17), sequence: 4),
             Market("cryptocompare", "BTC/USD"): FeedPosition(time: Timestamp(milliseconds: 5)),
         ],
-        learned: LearnedMarkets(bases: [
-            LearnedMarkets.Basis(market: Market("kraken", "BTC/USD"), millionths: -730, age: 12_000)
-        ]))
+        learned: [LearnedBasis(market: Market("kraken", "BTC/USD"), millionths: -730, age: 12_000)])
 }
 
 extension FilePriceStore {

@@ -42,9 +42,7 @@ import Testing
     }
 
     static func replies(_ limits: ServerLimits = limits()) -> ReplyCache {
-        ReplyCache(
-            instance: "i", service: ServiceInterface(info: Product.info, descriptions: [(PriceInterface.name, "")]),
-            limits: limits)
+        ReplyCache(instance: "i", limits: limits)
     }
 
     static func limits(queued: Int = 4096, message: Int = 1000) -> ServerLimits {

@@ -25,7 +25,7 @@ import Testing
     func `a call is read back unchanged`(call: HistoryCall) throws {
         let bytes = call.call.encoded().dropLast()
         #expect(try PriceCall.read(Call(decoding: bytes))?.get() == .history(call))
-        #expect(call.method.name == call.call.method.split(separator: ".").last.map(String.init))
+        #expect(PriceCall.history(call).method.name == call.call.method.split(separator: ".").last.map(String.init))
     }
 
     @Test(arguments: [

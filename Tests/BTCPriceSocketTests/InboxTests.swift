@@ -6,8 +6,7 @@ import Testing
 @Suite struct InboxTests {
     @Test func `while watchers are served, every tick is queued, and of the later changes only the newest`() throws {
         let inbox = try Inbox(instance: "i")
-        var replies = ConnectionTests.replies()
-        inbox.enterWatcher(of: .changes, &replies)
+        inbox.count(1, watcherOf: .changes)
         let published: [(tick: Int64, currency: String, isTick: Bool)] = [
             (1, "USD", true), (2, "USD", false), (3, "USD", false), (4, "USD", true), (5, "USD", false),
             (6, "EUR", false), (7, "USD", false),

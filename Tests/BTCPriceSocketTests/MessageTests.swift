@@ -84,29 +84,31 @@ import Testing
 }
 
 @Suite struct ServiceInterfaceTests {
-    private let service = ServiceInterface(
-        info: .init(vendor: "v", product: "p", version: "1", url: "u"), descriptions: [("a.b", "interface a.b")])
-
     @Test func `the service reports its information and its interfaces`() {
-        let info = service.reply(to: Call(method: "org.varlink.service.GetInfo"))
+        let info = ServiceInterface.reply(to: Call(method: "org.varlink.service.GetInfo"))
         #expect(
-            service.reply(to: Call(method: "org.varlink.service.GetInfo", upgrade: true)).error
+            ServiceInterface.reply(to: Call(method: "org.varlink.service.GetInfo", upgrade: true)).error
                 == "org.varlink.service.MethodNotImplemented")
-        #expect(info.parameters.tree["interfaces"] == .array([.string("org.varlink.service"), .string("a.b")]))
-        #expect(info.parameters.tree["product"] == .string("p"))
+        #expect(
+            info.parameters.tree["interfaces"]
+                == .array(
+                    ["org.varlink.service", PriceInterface.name, HistoryInterface.name].map { .string($0) }))
+        #expect(info.parameters.tree["product"] == .string("btc-priced"))
     }
 
     @Test func `the service describes its interfaces, and no others`() {
         func describe(_ parameters: JSONObject) -> Reply {
-            service.reply(to: Call(method: "org.varlink.service.GetInterfaceDescription", parameters: parameters))
+            ServiceInterface.reply(
+                to: Call(method: "org.varlink.service.GetInterfaceDescription", parameters: parameters))
         }
-        #expect(describe(["interface": .string("a.b")]).parameters.tree["description"] == .string("interface a.b"))
+        let known: JSON = .string(PriceInterface.name)
+        #expect(describe(["interface": known]).parameters.tree["description"] == .string(PriceInterface.description))
         #expect(describe(["interface": .string("x.y")]).error == "org.varlink.service.InterfaceNotFound")
         #expect(describe([:]).error == "org.varlink.service.InvalidParameter")
         #expect(describe(["interface": .integer(1)]).error == "org.varlink.service.InvalidParameter")
-        #expect(describe(["interface": .string("a.b"), "x": .null]).parameters.tree["parameter"] == .string("x"))
+        #expect(describe(["interface": known, "x": .null]).parameters.tree["parameter"] == .string("x"))
         #expect(
-            service.reply(to: Call(method: "org.varlink.service.Other")).error
+            ServiceInterface.reply(to: Call(method: "org.varlink.service.Other")).error
                 == "org.varlink.service.MethodNotFound")
     }
 }

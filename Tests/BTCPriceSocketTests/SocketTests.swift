@@ -348,7 +348,7 @@ private let patience = Duration.seconds(60)
 
 extension ClientConnection {
     fileprivate mutating func reply() throws(ClientError) -> JSONValue {
-        try decoded(try message(timeout: patience)).result()
+        try decoded(try message(timeout: patience)).printableResult()
     }
 
     fileprivate mutating func call(_ call: Call) throws(ClientError) -> JSONValue {

@@ -119,18 +119,6 @@ import Testing
         ExecEvent(message: StateMessage(instance: "i", state: state(value)), condition: .above)
     }
 
-    @Test func `two commands never run at once, and after one the newest missed price follows`() {
-        var schedule = ExecSchedule()
-        #expect(schedule.take(event("1")) == event("1"))
-        #expect(schedule.take(event("2")) == nil)
-        #expect(schedule.take(event("3")) == nil)
-        #expect(schedule.ended() == event("3"))
-        #expect(schedule.isRunning)
-        #expect(schedule.ended() == nil)
-        #expect(!schedule.isRunning)
-        #expect(schedule.take(event("4")) == event("4"))
-    }
-
     @Test func `a command receives all values`() {
         let variables = event("68901.23").environment(model(state("68901.23")), previous: 1, at: now)
         #expect(

@@ -131,9 +131,8 @@ package actor Backfill {
         guard start + Candle.Step.minute.seconds <= now().wall.milliseconds / 1000 else {
             return "its minute is not over"
         }
-        let plan = Self.plan(lane)
         let end = Candle.Step.minute.start(of: now().wall.milliseconds / 1000)
-        let able = lane.loaders.indices.filter { plan.loaders[$0].reach(.minute, before: end) <= start }
+        let able = lane.loaders.indices.filter { lane.loaders[$0].reach(.minute, before: end) <= start }
         guard !able.isEmpty else {
             return "the exchanges with candles in \(currency) have only their newest ones"
         }
@@ -203,7 +202,7 @@ package actor Backfill {
             let wanted = BackfillPlan.range(of: step, wantedCount, at: now().wall.milliseconds / 1000)
             let known = try await archive.candles(
                 of: lane.currency, step, in: wanted, limit: Int(wantedCount))
-            let plan = plans[lane.currency] ?? Self.plan(lane)
+            let plan = plans[lane.currency] ?? BackfillPlan(lane.loaders)
             guard version == begun,
                 let request = plan.next(step, known: Set(known.map(\.start)), wanted: wanted, failed: failed)
             else { break }
@@ -232,10 +231,6 @@ package actor Backfill {
                 of: lane.currency)
         }
         return isFresh && failed.isEmpty
-    }
-
-    private static func plan(_ lane: Lane) -> BackfillPlan {
-        BackfillPlan(lane.loaders.map { .init(page: Int64($0.page), hasNewestOnly: $0.hasNewestOnly) })
     }
 
     /// Waits until the venue's limits allow a request.

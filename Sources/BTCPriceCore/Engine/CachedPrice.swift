@@ -11,12 +11,12 @@ package struct CachedPrice: Sendable, Hashable {
     package let derivation: Derivation?
     /// The newest position accepted from each market.
     package let positions: [Market: FeedPosition]
-    package let learned: LearnedMarkets?
+    package let learned: [LearnedBasis]?
 
     package init(
         quote: PriceQuote, observedBoottime: BootTime?, confirmation: Confirmation? = nil,
         conversion: Conversion? = nil,
-        derivation: Derivation? = nil, positions: [Market: FeedPosition] = [:], learned: LearnedMarkets? = nil
+        derivation: Derivation? = nil, positions: [Market: FeedPosition] = [:], learned: [LearnedBasis]? = nil
     ) {
         self.quote = quote
         self.observedBoottime = observedBoottime

@@ -6,33 +6,28 @@ package struct FetchFailure: Error, Sendable, Hashable, CustomStringConvertible 
     let skipped: [Skipped]
     /// Why no price could be derived instead; `nil` if that was not tried.
     var notDerived: String?
-    /// Whether the caller gave up. Then nothing is known about any source.
-    package let isCancelled: Bool
-    /// Whether nothing was requested, because the ticks are paused.
-    private let isPaused: Bool
+    /// Why nothing is known about any source: the caller gave up, or the ticks are paused.
+    private var reason: String?
 
-    package init(failures: [SourceFailure], skipped: [Skipped] = []) {
+    package init(failures: [SourceFailure] = [], skipped: [Skipped] = []) {
         self.failures = failures
         self.skipped = skipped
-        isCancelled = false
-        isPaused = false
     }
 
-    private init(isCancelled: Bool) {
-        failures = []
-        skipped = []
-        self.isCancelled = isCancelled
-        isPaused = !isCancelled
+    private init(_ reason: String) {
+        self.init()
+        self.reason = reason
     }
 
-    package static let cancelled = FetchFailure(isCancelled: true)
+    package static let cancelled = FetchFailure("cancelled")
 
-    package static let paused = FetchFailure(isCancelled: false)
+    package static let paused = FetchFailure(PriceState.pausedFailure)
+
+    package var isCancelled: Bool { reason == Self.cancelled.reason }
 
     /// One line: `binance: no response within 800 ms; coinbase: not reached: …`; only the cause if all sources failed in the same way.
     package var description: String {
-        if isCancelled { return "cancelled" }
-        if isPaused { return PriceState.pausedFailure }
+        if let reason { return reason }
         if let commonCause, notDerived == nil {
             return "No exchange can be reached (\(commonCause)): is the network up?"
         }

@@ -155,17 +155,12 @@ struct PollPlan: Sendable {
 
     private mutating func giveUpOnTheSilent(now: Instant) {
         for (index, slot) in slots.enumerated() {
-            guard case .requested(let at) = slot else { continue }
-            if now >= at + patience[index].timeout {
-                slots[index] = .overdue
-            } else if now >= deadline {
-                slots[index] = .failed(.timedOut(after: nil))
-            }
-        }
-        // Once the time is over, a source that was never requested does not block a held response.
-        if now >= deadline {
-            for index in slots.indices {
-                if case .waiting = slots[index] { slots[index] = .skipped }
+            switch slot {
+            case .requested(let at) where now >= at + patience[index].timeout: slots[index] = .overdue
+            case .requested where now >= deadline: slots[index] = .failed(.timedOut(after: nil))
+            // Once the time is over, a source that was never requested does not block a held response.
+            case .waiting where now >= deadline: slots[index] = .skipped
+            default: break
             }
         }
     }

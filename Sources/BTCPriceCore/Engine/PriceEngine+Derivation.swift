@@ -50,13 +50,10 @@ extension PriceEngine {
     func expected(_ tracked: TrackedCurrency, beside other: OtherCurrency?, at wall: Timestamp)
         -> ExpectedPrice?
     {
-        guard !rates.tables.isEmpty, let other else { return nil }
-        do throws(DerivationError) {
-            let rate = try rates.rate(of: tracked.currency, per: other.currency, at: wall)
-            return ExpectedPrice(other, rate, in: tracked.currency, at: wall)
-        } catch {
-            // Nothing is known to compare the price with.
-            return nil
-        }
+        // Without a rate, nothing is known to compare the price with.
+        guard !rates.tables.isEmpty, let other,
+            let rate = try? rates.rate(of: tracked.currency, per: other.currency, at: wall)
+        else { return nil }
+        return ExpectedPrice(other, rate, in: tracked.currency, at: wall)
     }
 }

@@ -34,11 +34,10 @@ extension PriceEngine {
         // Of the other currencies, the first one has the most frequent ticks.
         let other = self.tracked.first { $0 !== tracked }?.tracker.shown
         let present = now()
-        var round = tracked.tracker.round(
-            at: present.boottime, markets: tracked.plan.markets, statingPeg: tracked.plan.marketsStatingPeg,
-            beside: other)
-        round.expected = expected(tracked, beside: other, at: present.wall)
-        return round
+        return Round(
+            began: present.boottime, markets: tracked.plan.markets, statingPeg: tracked.plan.marketsStatingPeg,
+            freshFor: tracked.tracker.freshFor, other: other,
+            expected: expected(tracked, beside: other, at: present.wall))
     }
 
     /// One round: selects, polls what the selector needs, and selects again.
@@ -149,10 +148,7 @@ extension PriceEngine {
     ) async throws(FetchFailure) -> PollResult {
         let atHand = plan.sources.filter { !$0.needsRequest }.map(\.market)
         var turn = requestable(by: requester, among: markets, atHand: Set(atHand))
-        if let quorum {
-            let well = turn.order.filter { !turn.lastResort.contains($0) }
-            if well.count >= quorum { turn.order = well }
-        }
+        if let quorum, turn.well >= quorum { turn.order = Array(turn.order.prefix(turn.well)) }
         let sources = turn.order.compactMap { market in plan.sources.first { $0.market == market } }
         guard !sources.isEmpty else { throw FetchFailure(failures: [], skipped: turn.skipped) }
         var fetch = FetchWithFallback(

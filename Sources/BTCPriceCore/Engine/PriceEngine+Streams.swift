@@ -25,13 +25,8 @@ extension PriceEngine {
     private func arrived(_ source: FetchLatestPrice) async {
         // An exchange with a cooldown is not requested; likewise, its pushed price does not count.
         guard !registry.isCoolingDown(source.market, at: now().boottime) else { return lost(source.market) }
-        let loaded: [LoadedPrice]
-        do throws(PriceLoadingError) {
-            loaded = try await source.load()
-        } catch {
-            return lost(source.market)
-        }
-        if record(loaded, source) != nil { lost(source.market) }
+        if let loaded = try? await source.load(), record(loaded, source) == nil { return }
+        lost(source.market)
     }
 
     private func lost(_ market: Market) { tracked(market)?.tracker.lost(market) }

@@ -357,10 +357,7 @@ package actor PriceEngine: TickTarget {
         return cooldown
     }
 
-    /// Counts a request to a market's venue for something other than a price.
-    /// - Parameter longest: How long the requester waits.
-    /// - Returns: Zero if it is granted; otherwise the time after which to ask again, milliseconds. `nil` if that is too long, if there is a
-    ///   cooldown, or no such source.
+    /// See ``SourceRegistry/grant(_:_:within:at:)``.
     func grant(_ market: Market, _ requester: Requester, within longest: Duration) -> Int64? {
         registry.grant(market, requester, within: longest.wholeMilliseconds, at: now().boottime)
     }

@@ -18,7 +18,7 @@ package struct PriceTracker: ~Copyable, Sendable {
     /// The minimum age of a stored price whose age is known only from the wall clock.
     private static let leastAge = Duration.seconds(60).wholeMilliseconds
 
-    private var freshFor: Int64
+    private(set) var freshFor: Int64
     private var failedTicks: Int64 = 0
     /// The number of ticks that failed since the start.
     private(set) var failedInAll: Int64 = 0
@@ -92,14 +92,6 @@ package struct PriceTracker: ~Copyable, Sendable {
         return claims
     }
 
-    func round(
-        at boottime: BootTime, markets: [Market], statingPeg: Set<Market>, beside other: OtherCurrency? = nil
-    ) -> Round {
-        var round = Round(began: boottime, isTick: false, markets: markets, statingPeg: statingPeg, freshFor: freshFor)
-        round.other = other
-        return round
-    }
-
     /// The price that is shown, for comparison with another currency's; `nil` if it is not fresh.
     var shown: OtherCurrency? {
         guard state.freshness == .fresh, state.derivation == nil, let reference = book.reference else { return nil }
@@ -126,7 +118,8 @@ package struct PriceTracker: ~Copyable, Sendable {
         // A position in the future would make every later one look old.
         let positions = cached.positions.filter { $0.value.time.map { $0 <= now.wall } ?? true }
         // The price is compared as it was read. A derived one is compared with nothing.
-        let read = cached.conversion.map { cached.quote.with(value: $0.value) } ?? cached.quote
+        var read = cached.quote
+        if let conversion = cached.conversion { read.value = conversion.value }
         book.restore(cached.derivation == nil ? read : nil, positions: positions, at: boottime)
         state = PriceState(
             tick: 0, freshness: .stale, quote: cached.quote, observedBoottime: cached.observedBoottime,
@@ -339,23 +332,27 @@ package struct PriceTracker: ~Copyable, Sendable {
             actions.events.append(.becameFresh(quote, failedTicks: failedTicks))
         }
         if state.derivation != nil, state.freshness == .fresh { actions.events.append(.marketAgain(quote)) }
-        failedTicks = 0
         state.derivation = nil
-        let boottime = decision.observed.boottime
-        state.quote = quote
-        state.observedBoottime = boottime
         state.confirmation = decision.confirmation
         state.consensus = decision.consensus
         state.conversion = decision.conversion
         state.uncertainty = decision.uncertainty
+        let boottime = decision.observed.boottime
+        setFresh(quote, observed: boottime, until: boottime + PaceRule.lasts(freshFor, decision.pace))
+    }
+
+    /// Makes a quote the current one, and keeps it with what the state says of it.
+    private mutating func setFresh(_ quote: PriceQuote, observed: BootTime, until freshUntil: BootTime) {
+        failedTicks = 0
+        state.quote = quote
+        state.observedBoottime = observed
         state.freshness = .fresh
-        state.freshUntil = boottime + PaceRule.lasts(freshFor, decision.pace)
+        state.freshUntil = freshUntil
         state.failure = nil
         state.agedFailure = isPaused ? PriceState.pausedFailure : nil
         kept = CachedPrice(
-            quote: quote, observedBoottime: boottime, confirmation: decision.confirmation,
-            conversion: decision.conversion,
-            positions: book.positions, learned: book.learned(at: boottime))
+            quote: quote, observedBoottime: observed, confirmation: state.confirmation, conversion: state.conversion,
+            derivation: state.derivation, positions: book.positions, learned: book.learned(at: observed))
     }
 
     /// Shows the derived price if there is one; otherwise the last price is stale.
@@ -373,21 +370,12 @@ package struct PriceTracker: ~Copyable, Sendable {
                     ? .derivedInstead(failure: failure.description, derived.quote, derived.derivation)
                     : .becameFresh(derived.quote, failedTicks: failedTicks))
         }
-        failedTicks = 0
-        state.quote = derived.quote
-        state.observedBoottime = derived.observed
         state.confirmation = .unconfirmed
         (state.consensus, state.conversion) = (nil, nil)
         state.uncertainty = derived.uncertainty
         state.derivation = derived.derivation
-        state.freshness = .fresh
-        state.freshUntil = derived.freshUntil + freshFor / 2
-        state.failure = nil
         state.warning = derived.warning
-        state.agedFailure = isPaused ? PriceState.pausedFailure : nil
-        kept = CachedPrice(
-            quote: derived.quote, observedBoottime: derived.observed, confirmation: .unconfirmed,
-            derivation: derived.derivation, positions: book.positions, learned: book.learned(at: derived.observed))
+        setFresh(derived.quote, observed: derived.observed, until: derived.freshUntil + freshFor / 2)
     }
 
     private mutating func becomeStale(_ failure: FetchFailure, isTick: Bool, _ actions: inout Actions) {

@@ -33,7 +33,6 @@ package actor RateKeeper: StateSubscriber {
         var due: ContinuousClock.Instant
         var backoff = Backoff(from: firstRetry, to: longestRetry)
         var breaker = CircuitBreaker()
-        var hasFailed = false
     }
 
     private var sources: [Source] = []
@@ -79,8 +78,7 @@ package actor RateKeeper: StateSubscriber {
             if let known = sources.first(where: { $0.loader.source == loader.source }),
                 known.breaker.cooldown?.reason.retryAfter != nil
             {
-                return Source(
-                    loader: loader, due: known.due, backoff: known.backoff, breaker: known.breaker, hasFailed: true)
+                return Source(loader: loader, due: known.due, backoff: known.backoff, breaker: known.breaker)
             }
             return Source(loader: loader, due: clock.now.advanced(by: max(.zero, wait)))
         }
@@ -131,18 +129,16 @@ package actor RateKeeper: StateSubscriber {
             case .success(let table):
                 sources[index].due = clock.now.advanced(by: Self.period + Self.spread * jitter())
                 sources[index].backoff.reset()
+                if sources[index].breaker.cooldown != nil { report(.ratesRecovered(loader.source)) }
                 sources[index].breaker.reset()
-                if sources[index].hasFailed { report(.ratesRecovered(loader.source)) }
-                sources[index].hasFailed = false
                 tables.append(table)
             case .failure(let error):
                 let present = now()
+                if sources[index].breaker.cooldown == nil { report(.ratesFailed(loader.source, error, held: isHeld)) }
                 // A refusal lasts longer, and so does the time that a source names.
                 let cooldown = sources[index].breaker.open(error, at: present, jitter: jitter())
                 let least = Duration.milliseconds(cooldown.until.boottime - present.boottime)
                 sources[index].due = clock.now.advanced(by: max(sources[index].backoff.next(), least))
-                if !sources[index].hasFailed { report(.ratesFailed(loader.source, error, held: isHeld)) }
-                sources[index].hasFailed = true
             }
         }
         guard !tables.isEmpty else { return }

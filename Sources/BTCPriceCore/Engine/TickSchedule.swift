@@ -6,12 +6,7 @@ struct TickSchedule: Sendable {
 
     let start: Instant
     let interval: Duration
-    private var next: Int64 = 0
-
-    init(start: Instant, interval: Duration) {
-        self.start = start
-        self.interval = interval
-    }
+    private(set) var next: Int64 = 0
 
     /// The next tick to wait for, and the number that were missed before it.
     ///

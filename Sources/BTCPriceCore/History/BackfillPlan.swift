@@ -3,20 +3,6 @@ struct BackfillPlan: Sendable {
     /// The candles that are wanted: a day of minutes, a month of hours, two years of days.
     static let wanted: [(step: Candle.Step, count: Int64)] = [(.day, 730), (.hour, 720), (.minute, 1440)]
 
-    /// What one loader can give.
-    struct Loader: Sendable, Hashable {
-        /// The maximum number of candles in one response.
-        let page: Int64
-        /// Whether the exchange serves only its newest candles.
-        let hasNewestOnly: Bool
-
-        /// The start of the oldest candle that it has, Unix seconds.
-        /// - Parameter end: The end of its newest complete one.
-        func reach(_ step: Candle.Step, before end: Int64) -> Int64 {
-            hasNewestOnly ? end - page * step.seconds + step.seconds : .min
-        }
-    }
-
     struct Request: Sendable, Hashable {
         /// The index of the loader.
         let loader: Int
@@ -25,12 +11,12 @@ struct BackfillPlan: Sendable {
         let range: Range<Int64>
     }
 
-    let loaders: [Loader]
+    let loaders: [any CandleLoader]
     /// The ranges that each loader has responded to, by step. An exchange has no candle for a span without a trade, but another one may.
     private var answered: [[Candle.Step: [Range<Int64>]]]
 
     /// - Parameter loaders: In the order of the configured sources.
-    init(_ loaders: [Loader]) {
+    init(_ loaders: [any CandleLoader]) {
         self.loaders = loaders
         answered = loaders.map { _ in [:] }
     }
@@ -63,9 +49,9 @@ struct BackfillPlan: Sendable {
 
     /// The first request to a loader, and the total number of requests that it would need.
     private func request(
-        _ loader: Loader, _ index: Int, _ step: Candle.Step, _ missing: [Int64], _ wanted: Range<Int64>
+        _ loader: any CandleLoader, _ index: Int, _ step: Candle.Step, _ missing: [Int64], _ wanted: Range<Int64>
     ) -> (request: Request, count: Int)? {
-        let span = loader.page * step.seconds
+        let span = Int64(loader.page) * step.seconds
         let reach = loader.reach(step, before: wanted.upperBound)
         guard let first = missing.first(where: { $0 >= reach }) else { return nil }
         var (count, end) = (0, Int64.min)

@@ -29,3 +29,11 @@ package protocol CandleLoader: Sendable {
     /// - Returns: The available candles. A span without a trade may have none.
     func load(_ step: Candle.Step, in range: Range<Int64>) async throws(PriceLoadingError) -> LoadedCandles
 }
+
+extension CandleLoader {
+    /// The start of the oldest candle that it has, Unix seconds.
+    /// - Parameter end: The end of its newest complete one.
+    func reach(_ step: Candle.Step, before end: Int64) -> Int64 {
+        hasNewestOnly ? end - Int64(page) * step.seconds + step.seconds : .min
+    }
+}

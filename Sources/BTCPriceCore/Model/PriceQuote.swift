@@ -30,8 +30,4 @@ package struct PriceQuote: Sendable, Hashable {
 
     /// The configured source that gave it: ``via``, if it came from a peer.
     package var supplier: String { via ?? source }
-
-    func with(value: Price) -> PriceQuote {
-        PriceQuote(value: value, currency: currency, timestamp: timestamp, source: source, market: market, via: via)
-    }
 }

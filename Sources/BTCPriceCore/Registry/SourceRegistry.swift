@@ -24,8 +24,8 @@ package struct SourceRegistry: Sendable {
     struct Plan: Sendable {
         /// In the order of the requests.
         var order: [Market] = []
-        /// The sources in ``order`` that have a cooldown, and are requested only because the others may fail.
-        var lastResort: Set<Market> = []
+        /// The number of sources in ``order`` without a cooldown. The others follow, and are requested only because these may fail.
+        var well = 0
         var skipped: [Skipped] = []
         /// The sources that would come first, but for their limits.
         var waiting: [Market] = []
@@ -67,23 +67,19 @@ package struct SourceRegistry: Sendable {
         // Keeps the cooldowns of removed sources: they may be configured again before those end.
         resume(previous.cooldowns(at: now), at: now)
         for index in entries.indices {
-            if let same = previous.index(of: entries[index].source.market, at: entries[index].source.address) {
-                entries[index].health = previous.entries[same].health
-                entries[index].lastRequest = previous.entries[same].lastRequest
-                entries[index].lastTick = previous.entries[same].lastTick
-                entries[index].heldBackSince = previous.entries[same].heldBackSince
-            }
+            let new = entries[index].source
+            let old = previous.entries.first { $0.source.market == new.market && $0.source.address == new.address }
+            guard let old else { continue }
+            entries[index].health = old.health
+            entries[index].lastRequest = old.lastRequest
+            entries[index].lastTick = old.lastTick
+            entries[index].heldBackSince = old.heldBackSince
         }
         for index in venues.indices {
             if let same = previous.venue(venues[index].name, at: venues[index].address) {
                 venues[index].health.adopt(previous.venues[same].health)
             }
         }
-    }
-
-    /// The index of a market at this address; `nil` if there is none.
-    private func index(of market: Market, at address: String) -> Int? {
-        entries.firstIndex { $0.source.market == market && $0.source.address == address }
     }
 
     /// The index of a market; `nil` for an unknown one.
@@ -157,17 +153,15 @@ package struct SourceRegistry: Sendable {
         let ranked = candidates.filter { !isSlow($0) } + candidates.filter(isSlow)
         let isClosed = { (index: Int) in breaker(index, at: boottime) == .closed }
         add(ranked.filter(isClosed), requester, atHand, boottime, to: &plan)
+        plan.well = plan.order.count
         if requester == .tick || (plan.order.isEmpty && plan.skipped.isEmpty) {
             let coolingDown = ranked.filter {
                 !isClosed($0) && !health($0).isBound(at: boottime) && !isTold($0, at: boottime)
             }
             add(coolingDown, requester, atHand, boottime, to: &plan)
-            plan.lastResort = Set(coolingDown.map { entries[$0].source.market })
         }
         if requester == .tick || plan.order.isEmpty, !ranked.contains(where: isClosed) {
-            let refusing = ranked.filter { health($0).mayProbeRefusal(at: boottime) }
-            add(refusing, requester, atHand, boottime, to: &plan)
-            plan.lastResort.formUnion(refusing.map { entries[$0].source.market })
+            add(ranked.filter { health($0).mayProbeRefusal(at: boottime) }, requester, atHand, boottime, to: &plan)
         }
         for index in candidates where isCoolingDown(index, at: boottime) {
             let name = entries[index].source.name

@@ -286,7 +286,7 @@ struct Ballot {
         for claim in side { decision.verdicts[claim.price.market] = .agrees }
         decision.verdicts[price.market] = .used
         if rules.peg == .convert, price.isInTether, let (value, conversion) = PegRule.converted(price, implied) {
-            decision.quote = decision.quote?.with(value: value)
+            decision.quote?.value = value
             decision.conversion = conversion
         }
         return decision

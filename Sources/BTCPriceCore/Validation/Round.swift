@@ -2,7 +2,7 @@
 package struct Round: Sendable {
     let began: BootTime
     /// Whether a tick waits for it.
-    var isTick: Bool
+    var isTick = false
     /// The markets of the configured sources, in their order.
     let markets: [Market]
     /// The markets whose responses state the value of USDT.
@@ -20,17 +20,7 @@ package struct Round: Sendable {
     /// The sources that could not be requested, and why.
     var skipped: [Skipped] = []
     /// The needs that can no longer be met in this round.
-    private var unmet: Set<Need.Purpose> = []
-
-    init(
-        began: BootTime, isTick: Bool, markets: [Market], statingPeg: Set<Market> = [], freshFor: Int64 = 2000
-    ) {
-        self.began = began
-        self.isTick = isTick
-        self.markets = markets
-        self.statingPeg = statingPeg
-        self.freshFor = freshFor
-    }
+    private(set) var unmet: Set<Need.Purpose> = []
 
     /// The markets that have not been requested yet.
     var remaining: [Market] {

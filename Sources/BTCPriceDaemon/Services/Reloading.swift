@@ -54,9 +54,7 @@ struct Reloading: Sendable {
             try client.apply(settings.clientSettings)
         }
         await engine.apply(candidates.plans, budget: settings.budget, observes: settings.observeInterval)
-        ConfiguredSources.describe(
-            await engine.registry, of: settings.first.currency, at: now().boottime, logger: logger)
-        candidates.describe(logger: logger)
+        candidates.describe(await engine.registry, at: now().boottime, logger: logger)
         server.change(settings.currencies.map(\.currency))
         // Before the ticker: the watchdog must allow the longer silence.
         running.value = RunningSettings(settings: settings, unusable: candidates.unusable)

@@ -25,7 +25,7 @@ struct ConfiguredSources {
         var loaders: [Market: any PriceLoader] = [:]
         var streams: [Market: any PriceStream] = [:]
         for (index, source) in settings.sources.enumerated() {
-            guard case .exchange(let exchange, let url, let secondURL) = source.kind else { continue }
+            guard let exchange = source.exchange else { continue }
             var key: String?
             if let credential = exchange.credential {
                 do {
@@ -38,21 +38,22 @@ struct ConfiguredSources {
                         .sourceNeedsKey, "\(source.name) is skipped: it needs a key, the credential \(credential).",
                         ["source": "\(source.name)"])
                     if let market = exchange.markets[.usd] {
-                        let known = SourceDescription(venue: exchange.venue, market: market, address: url)
+                        let known = SourceDescription(venue: exchange.venue, market: market, address: source.address)
                         unusable.append(SourceReport(withoutKey: known, order: Int64(index + 1)))
                     }
                     continue
                 }
             }
-            if url != exchange.baseURL {
+            if source.address != exchange.baseURL {
                 logger.tell(
                     .sourceElsewhere,
-                    "\(source.name) is requested at \(url), which is not the exchange's own address.",
+                    "\(source.name) is requested at \(source.address), which is not the exchange's own address.",
                     ["source": "\(source.name)"])
             }
-            let access = Exchange.Access(client: client, baseURL: url, secondURL: secondURL, key: key)
+            let access = Exchange.Access(
+                client: client, baseURL: source.address, secondURL: source.secondURL, key: key)
             let currencies = settings.currencies.filter { $0.sources.contains { $0.name == source.name } }
-            for loader in exchange.loaders(access, for: currencies.map(\.currency), now: now).values {
+            for loader in exchange.loaders(access, for: currencies.map(\.currency), now: now) {
                 loaders[loader.market] = loader
             }
             if !source.streamURLs.isEmpty, source.reserve == nil, settings.changeInterval != nil {
@@ -71,10 +72,10 @@ struct ConfiguredSources {
         asked = settings.currencies.map { currency in
             let candidates = currency.sources.compactMap { source -> FetchLatestPrice? in
                 let loader: (any PriceLoader)? =
-                    switch source.kind {
-                    case .exchange(let exchange, _, _): exchange.markets[currency.currency].flatMap { loaders[$0] }
-                    case .peer(let name, let socket):
-                        PeerFeed(name: name, path: socket, ownInstance: instance, now: now)
+                    if let exchange = source.exchange {
+                        exchange.markets[currency.currency].flatMap { loaders[$0] }
+                    } else {
+                        PeerFeed(name: source.name, path: source.address, ownInstance: instance, now: now)
                     }
                 return loader.map {
                     FetchLatestPrice(
@@ -100,8 +101,31 @@ struct ConfiguredSources {
         return settings.currencies.map { .init($0.currency, candles[$0.currency] ?? []) }
     }
 
-    /// Logs a warning if the sources have fewer exchanges than the quorum, or if USDT is to be converted but no source has the rate.
-    func describe(logger: Logger) {
+    /// Logs the sources that can't be requested at every tick, those with a cooldown from before the start, and what keeps the sources from
+    /// giving a price: fewer exchanges than the quorum, or no rate of USDT that is to be converted.
+    func describe(_ registry: SourceRegistry, at boottime: BootTime, logger: Logger) {
+        // If no source can be requested at every tick, some ticks have no source to request.
+        let currency = asked.first?.settings.currency
+        let first = registry.entries.indices.filter { registry.entries[$0].source.market.currency == currency }
+        let slow = first.filter(registry.isSlow)
+        let advice =
+            slow.count < first.count
+            ? "it comes after those that can" : "add another source, or make the interval of the ticks as long"
+        for index in slow {
+            let entry = registry.entries[index]
+            logger.tell(
+                .sourceSlow,
+                "\(entry.source.name) can't be requested at every tick within its limit, only once in "
+                    + "\(registry.pace(index).wholeMilliseconds) ms: \(advice).",
+                ["source": "\(entry.source.name)"])
+        }
+        for (index, entry) in registry.entries.enumerated() where registry.isCoolingDown(index, at: boottime) {
+            guard let cooldown = registry.cooldown(index) else { continue }
+            logger.tell(
+                .sourceStillRests,
+                "\(entry.source.name) has a cooldown from before the start, until \(cooldown.until.wall.utcText): \(cooldown.reason)",
+                ["source": "\(entry.source.name)"])
+        }
         for (settings, _) in asked where !settings.neededBy.isEmpty {
             let needing = settings.neededBy.map(\.rawValue).joined(separator: ", ")
             logger.tell(
@@ -124,40 +148,12 @@ struct ConfiguredSources {
             "currency.usdt is \"convert\", but no configured source has the rate of USDT, so there is no price. Add a dollar market, such as kraken."
         )
     }
-
-    /// Logs the sources that can't be requested at every tick, and those with a cooldown from before the start.
-    static func describe(_ registry: SourceRegistry, of currency: Currency, at boottime: BootTime, logger: Logger) {
-        // If no source can be requested at every tick, some ticks have no source to request.
-        let first = registry.entries.indices.filter { registry.entries[$0].source.market.currency == currency }
-        let slow = first.filter(registry.isSlow)
-        let advice =
-            slow.count < first.count
-            ? "it comes after those that can" : "add another source, or make the interval of the ticks as long"
-        for index in slow {
-            let entry = registry.entries[index]
-            logger.tell(
-                .sourceSlow,
-                "\(entry.source.name) can't be requested at every tick within its limit, only once in "
-                    + "\(registry.pace(index).wholeMilliseconds) ms: \(advice).",
-                ["source": "\(entry.source.name)"])
-        }
-        for (index, entry) in registry.entries.enumerated() where registry.isCoolingDown(index, at: boottime) {
-            guard let cooldown = registry.cooldown(index) else { continue }
-            logger.tell(
-                .sourceStillRests,
-                "\(entry.source.name) has a cooldown from before the start, until \(cooldown.until.wall.utcText): \(cooldown.reason)",
-                ["source": "\(entry.source.name)"])
-        }
-    }
 }
 
 extension Settings {
     /// The sources whose URL is not the exchange's own.
     var elsewhere: [String] {
-        sources.compactMap { source in
-            guard case .exchange(let exchange, let url, _) = source.kind, url != exchange.baseURL else { return nil }
-            return exchange.name
-        }
+        sources.filter { source in source.exchange.map { $0.baseURL != source.address } ?? false }.map(\.name)
     }
 
     var clientSettings: HTTPTransportSettings {

@@ -61,14 +61,13 @@ struct Layers {
         self.warnings = warnings
         let listed = Set(SettingKey.all.map(\.name))
         unlisted = Set(settings.map(\.key.name)).subtracting(listed).sorted().compactMap(SettingKey.init(named:))
-        let peers = unlisted.filter { $0.peer != nil }
+        let peers = unlisted.compactMap(\.peer)
         var values: [String: (value: RawValue, origin: Origin)] = [:]
         for key in SettingKey.all {
             if let standard = key.standard { values[key.name] = (standard, .standard) }
         }
-        let named = peers.compactMap(\.peer)
         for (key, value, origin) in settings {
-            values[key.name] = (try key.checked(value, origin, peers: named, exchanges, rateSources), origin)
+            values[key.name] = (try key.checked(value, origin, peers: peers, exchanges, rateSources), origin)
         }
         self.values = values
         let used = try list("sources")
@@ -146,82 +145,58 @@ extension SettingKey {
         _ raw: RawValue, _ origin: Origin, peers: [String], _ exchanges: [Exchange],
         _ rateSources: [ReferenceRateSource]
     ) throws(SettingsError) -> RawValue {
+        let value = origin.isFile ? raw : typed(raw)
+        func refused(_ allowed: String) -> SettingsError { SettingsError(origin, name, raw, allowed: allowed) }
+        func checkList(
+            _ allowed: String, mayBeEmpty: Bool = false, suggested: [String] = [], isKnown: (String) -> Bool
+        ) throws(SettingsError) {
+            guard case .list(let names) = value else { throw refused(allowed) }
+            if let unknown = names.first(where: { !isKnown($0) }) {
+                throw refused(allowed + Suggestion.advice(on: unknown, among: suggested))
+            }
+            guard mayBeEmpty || !names.isEmpty, Set(names).count == names.count else { throw refused(allowed) }
+        }
         switch kind {
         case .integer(let range):
-            let allowed = "a whole number from \(range.lowerBound) to \(range.upperBound)"
-            guard let number = raw.wholeNumber(fromText: !origin.isFile), range.contains(number) else {
-                throw SettingsError(origin, name, raw, allowed: allowed)
+            guard case .integer(let number) = value, range.contains(number) else {
+                throw refused("a whole number from \(range.lowerBound) to \(range.upperBound)")
             }
-            return .integer(number)
         case .flag:
-            guard let isOn = raw.flag(fromText: !origin.isFile) else {
-                throw SettingsError(origin, name, raw, allowed: "true or false")
-            }
-            return .flag(isOn)
+            guard case .flag = value else { throw refused("true or false") }
         case .text(let rule):
-            guard case .text(let text) = raw, rule.allows(text) else {
-                throw SettingsError(origin, name, raw, allowed: rule.allowed)
-            }
-            return raw
+            guard case .text(let text) = value, rule.allows(text) else { throw refused(rule.allowed) }
         case .choice(let words):
-            guard case .text(let text) = raw, words.contains(text) else {
-                throw SettingsError(origin, name, raw, allowed: "one of \(words.joined(separator: ", "))")
+            guard case .text(let text) = value, words.contains(text) else {
+                throw refused("one of \(words.joined(separator: ", "))")
             }
-            return raw
         case .currencies:
-            return try list(
-                raw, origin, allowed: "a list of one or more codes of currencies, such as \"EUR\", each once"
-            ) { Currency(rawValue: $0) != nil }
+            try checkList("a list of one or more codes of currencies, such as \"EUR\", each once") {
+                Currency(rawValue: $0) != nil
+            }
         case .rateSources:
             let known = rateSources.map(\.name)
-            return try list(
-                raw, origin, allowed: "a list of \(known.joined(separator: ", ")), each once, which may be empty",
-                mayBeEmpty: true, suggested: known, isKnown: known.contains)
+            try checkList(
+                "a list of \(known.joined(separator: ", ")), each once, which may be empty", mayBeEmpty: true,
+                suggested: known, isKnown: known.contains)
         case .sources(let currency):
             let known = exchanges.filter { $0.markets[currency] != nil }.map(\.name) + (currency == .usd ? peers : [])
             let allowed = "a list of one or more of \(known.joined(separator: ", ")), each once"
-            return try list(
-                raw, origin, allowed: known.isEmpty ? "left out: no exchange has a market in \(currency)" : allowed,
-                suggested: known, isKnown: known.contains)
+            try checkList(
+                known.isEmpty ? "left out: no exchange has a market in \(currency)" : allowed, suggested: known,
+                isKnown: known.contains)
         }
+        return value
     }
 
-    private func list(
-        _ raw: RawValue, _ origin: Origin, allowed: String, mayBeEmpty: Bool = false, suggested: [String] = [],
-        isKnown: (String) -> Bool
-    ) throws(SettingsError) -> RawValue {
-        let names: [String]
-        switch raw {
-        case .list(let elements): names = elements
-        case .text(let text) where !origin.isFile:
-            names = text.split(separator: ",").map { $0.filter { !$0.isWhitespace } }
-        default: throw SettingsError(origin, name, raw, allowed: allowed)
-        }
-        if let unknown = names.first(where: { !isKnown($0) }) {
-            throw SettingsError(
-                origin, name, raw, allowed: allowed + Suggestion.advice(on: unknown, among: suggested))
-        }
-        guard mayBeEmpty || !names.isEmpty, Set(names).count == names.count else {
-            throw SettingsError(origin, name, raw, allowed: allowed)
-        }
-        return .list(names)
-    }
-}
-
-extension RawValue {
-    fileprivate func wholeNumber(fromText: Bool) -> Int? {
-        switch self {
-        case .integer(let number): number
-        case .text(let text) where fromText: Int(text)
-        default: nil
-        }
-    }
-
-    fileprivate func flag(fromText: Bool) -> Bool? {
-        switch self {
-        case .flag(let isOn): isOn
-        case .text(let text) where fromText: Bool(text)
-        default: nil
+    /// A text of the environment or the command line in the type of the setting; unchanged if it can't be one.
+    private func typed(_ raw: RawValue) -> RawValue {
+        guard case .text(let text) = raw else { return raw }
+        switch kind {
+        case .integer: return Int(text).map { .integer($0) } ?? raw
+        case .flag: return Bool(text).map { .flag($0) } ?? raw
+        case .currencies, .rateSources, .sources:
+            return .list(text.split(separator: ",").map { $0.filter { !$0.isWhitespace } })
+        case .text, .choice: return raw
         }
     }
 }

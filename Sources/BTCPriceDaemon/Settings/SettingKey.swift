@@ -138,10 +138,7 @@ extension SettingKey {
     }
 
     /// The peer whose socket this is.
-    var peer: String? {
-        guard name.hasPrefix("source."), name.hasSuffix(".socket") else { return nil }
-        return String(name.dropFirst("source.".count).dropLast(".socket".count))
-    }
+    var peer: String? { name.hasSuffix(".socket") ? Self.source(named: name) : nil }
 
     init?(named name: String) {
         guard let key = Self.known.first(where: { $0.name == name }) ?? Self.unlisted(name) else { return nil }

@@ -7,45 +7,19 @@ import Logging
 /// All settings, checked and typed.
 struct Settings: Sendable {
     struct Source: Sendable {
-        enum Kind: Sendable {
-            /// `secondURL` is used if `url` refuses this region.
-            case exchange(Exchange, url: String, secondURL: String?)
-            /// Another daemon, at the path of its socket.
-            case peer(name: String, socket: String)
-        }
-
-        let kind: Kind
+        let name: String
+        /// `nil` for a peer: another daemon.
+        let exchange: Exchange?
+        /// The base URL of its requests, or the path of a peer's socket.
+        let address: String
+        /// The URL that is used if ``address`` refuses this region.
+        var secondURL: String?
         let timeout: Duration
         let hedge: Duration
         /// The addresses of its stream, the preferred one first; none if it has no stream.
         var streamURLs: [String] = []
         /// The source is requested only after no other source has had a price for this time; `nil` if it is requested from the start.
         var reserve: Duration?
-
-        var name: String {
-            switch kind {
-            case .exchange(let exchange, _, _): exchange.name
-            case .peer(let name, _): name
-            }
-        }
-
-        /// The base URL of its requests, or a peer's socket.
-        var address: String {
-            switch kind {
-            case .exchange(_, let url, _): url
-            case .peer(_, let socket): socket
-            }
-        }
-
-        /// The base URL of its requests; `nil` for a peer.
-        var url: String? {
-            if case .exchange(_, let url, _) = kind { url } else { nil }
-        }
-
-        /// The URL that is used if ``url`` refuses this region.
-        var secondURL: String? {
-            if case .exchange(_, _, let secondURL) = kind { secondURL } else { nil }
-        }
     }
 
     struct CurrencySettings: Sendable {
@@ -251,8 +225,12 @@ struct Settings: Sendable {
         let hasSources = layers.value(list) != nil
         let derivation: DerivationPolicy =
             currency.nearest == nil ? .never : policy ?? (hasSources ? .fallback : .always)
-        var sources = hasSources && derivation != .always ? try sources(layers, of: list) : []
-        if sources.isEmpty, derivation != .always { throw missingSources(of: currency) }
+        var sources = hasSources && derivation != .always ? try Self.sources(layers, try layers.list(list)) : []
+        if sources.isEmpty, derivation != .always {
+            throw SettingsError(
+                "currencies: \(currency) has no sources: set currency.\(currency).sources to exchanges with such a market, describe one (docs/exchanges.md), or leave currency.\(currency).derive out"
+            )
+        }
         if currency == .usd, try layers.flag("fleet.fallback") { sources += try reserves(layers, of: sources) }
         let key = "currency.\(currency).interval-ms"
         var interval = isFirst ? try layers.integer("tick.interval-ms") : 10_000
@@ -267,7 +245,7 @@ struct Settings: Sendable {
 
     /// The exchanges that are requested if no peer has a price for 5 to 10 minutes; random, so that a fleet does not request all at once.
     private static func reserves(_ layers: Layers, of sources: [Source]) throws(SettingsError) -> [Source] {
-        if let exchange = sources.first(where: { $0.url != nil }) {
+        if let exchange = sources.first(where: { $0.exchange != nil }) {
             throw SettingsError(
                 "fleet.fallback = true: sources may name peers only, but \(exchange.name) is an exchange: it is requested anyway"
             )
@@ -280,16 +258,12 @@ struct Settings: Sendable {
         }
     }
 
-    private static func sources(_ layers: Layers, of key: String) throws(SettingsError) -> [Source] {
-        try sources(layers, try layers.list(key))
-    }
-
     private static func sources(_ layers: Layers, _ names: [String]) throws(SettingsError) -> [Source] {
         var sources: [Source] = []
         for name in names {
             if let socket = try layers.text("source.\(name).socket") {
                 sources.append(
-                    Source(kind: .peer(name: name, socket: socket), timeout: standardTimeout, hedge: standardHedge))
+                    Source(name: name, exchange: nil, address: socket, timeout: standardTimeout, hedge: standardHedge))
                 continue
             }
             guard let exchange = layers.exchanges.first(where: { $0.name == name }) else { continue }
@@ -300,8 +274,8 @@ struct Settings: Sendable {
                 ?? (url == exchange.baseURL ? exchange.secondURL : nil)
             sources.append(
                 Source(
-                    kind: .exchange(
-                        exchange, url: url, secondURL: second.map { URLRule.withoutTrailingSlash($0) }),
+                    name: name, exchange: exchange, address: url,
+                    secondURL: second.map { URLRule.withoutTrailingSlash($0) },
                     timeout: try milliseconds("source.\(name).timeout-ms", layers) ?? standardTimeout,
                     hedge: try milliseconds("source.\(name).hedge-ms", layers) ?? standardHedge,
                     streamURLs: try streamURLs(layers, exchange, isElsewhere: url != exchange.baseURL)))
@@ -320,11 +294,5 @@ struct Settings: Sendable {
 
     private static func milliseconds(_ key: String, _ layers: Layers) throws(SettingsError) -> Duration? {
         layers.value(key) == nil ? nil : .milliseconds(try layers.integer(key))
-    }
-
-    private static func missingSources(of currency: Currency) -> SettingsError {
-        SettingsError(
-            "currencies: \(currency) has no sources: set currency.\(currency).sources to exchanges with such a market, describe one (docs/exchanges.md), or leave currency.\(currency).derive out"
-        )
     }
 }

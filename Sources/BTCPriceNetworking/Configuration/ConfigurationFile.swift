@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Glibc
 import TOMLKit
 
@@ -22,16 +23,8 @@ package struct ConfigurationFile {
 
     /// The files of a directory, `*.toml`, in the order of their names; none if it can't be read.
     package static func paths(in directory: String) -> [String] {
-        guard let stream = opendir(directory) else { return [] }
-        defer { closedir(stream) }
-        var names: [String] = []
-        while let entry = readdir(stream) {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
-                pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-            }
-            if name.hasSuffix(".toml"), !name.hasPrefix(".") { names.append(name) }
-        }
-        return names.sorted().map { "\(directory)/\($0)" }
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
+        return names.filter { $0.hasSuffix(".toml") && !$0.hasPrefix(".") }.sorted().map { "\(directory)/\($0)" }
     }
 
     /// - Throws: ``SettingsError`` if the file can't be read or is not valid TOML.
@@ -134,7 +127,11 @@ package struct ConfigurationFile {
                 if rest.starts(with: "[[".utf8) { return ("an array of tables, which has no meaning here", line) }
                 brackets.append(byte)
                 rest = rest.dropFirst().drop { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
-                guard let first = rest.first, first.startsKey else { return ("a table without a name", line) }
+                // A bare or quoted key (TOML 1.0, Keys).
+                let first = rest.first.map { Character(UnicodeScalar($0)) }
+                guard let first, first.isASCII, first.isLetter || first.isNumber || "_-\"'".contains(first) else {
+                    return ("a table without a name", line)
+                }
             case UInt8(ascii: "["), UInt8(ascii: "{"):
                 brackets.append(byte)
                 isValue = byte == UInt8(ascii: "[")
@@ -222,18 +219,5 @@ package struct ConfigurationFile {
             }
         }
         return lines
-    }
-}
-
-extension UInt8 {
-    /// Whether a bare or quoted key may start with this byte (TOML 1.0, Keys).
-    fileprivate var startsKey: Bool {
-        switch self {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "-"), UInt8(ascii: "\""),
-            UInt8(ascii: "'"):
-            true
-        default: false
-        }
     }
 }

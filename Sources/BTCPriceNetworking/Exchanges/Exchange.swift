@@ -28,7 +28,10 @@ package struct Exchange: Sendable {
         self.description = description
         self.candles = candles
         self.stream = stream
-        markets = description.marketOfCurrency
+        let known = description.markets.filter { !$0.isRate }
+        markets = Dictionary(
+            known.compactMap { each in each.market.currency.map { ($0, each.market) } },
+            uniquingKeysWith: { first, _ in first })
     }
 
     package var name: String { description.name }
@@ -43,12 +46,8 @@ package struct Exchange: Sendable {
     /// - Parameter currencies: Currencies that it has a market for.
     package func loaders(
         _ access: Access, for currencies: [Currency], now: @escaping TimeSource = { .now() }
-    ) -> [Currency: any PriceLoader] {
-        let wanted = currencies.compactMap(description.market(of:))
-        let loaders = DescribedPriceLoader.loaders(description, access, wanted, now: now)
-        return Dictionary(
-            loaders.compactMap { loader in loader.market.currency.map { ($0, loader) } },
-            uniquingKeysWith: { first, _ in first })
+    ) -> [any PriceLoader] {
+        DescribedPriceLoader.loaders(description, access, currencies.compactMap(description.market(of:)), now: now)
     }
 
     /// A loader of its candles for a currency; `nil` if it has none, or only in USDT, which is not the dollar.

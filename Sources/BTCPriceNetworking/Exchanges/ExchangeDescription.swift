@@ -113,13 +113,6 @@ package struct ExchangeDescription: Sendable {
     /// Words in an error that mean that the exchange can't respond now, in lower case.
     let unavailable: [String]
 
-    /// Its market for each currency that it has one for.
-    package var marketOfCurrency: [Currency: Market] {
-        Dictionary(
-            markets.filter { !$0.isRate }.compactMap { each in each.market.currency.map { ($0, each.market) } },
-            uniquingKeysWith: { first, _ in first })
-    }
-
     /// Its market for a currency, if it has one.
     func market(of currency: Currency) -> DescribedMarket? {
         markets.first { $0.market.currency == currency && !$0.isRate }

@@ -6,30 +6,18 @@ import Synchronization
 ///
 /// A peer is local: a socket's file that ssh(1), a bind mount or a satellite provides.
 package final class PeerFeed: PriceFeed {
-    private enum Phase: Sendable {
-        case stopped
-        /// No state has arrived yet.
-        case connecting
-        case of(Result<LoadedPrice, PriceLoadingError>)
-
-        /// What a request returns; `nil` if it must wait.
-        var result: Result<[LoadedPrice], PriceLoadingError>? {
-            switch self {
-            case .stopped: .failure(.unavailable("not watched while the ticks are paused"))
-            case .connecting: nil
-            case .of(let result): result.map { [$0] }
-            }
-        }
-    }
-
     /// What a peer may send: ten times the messages of the shortest interval, and as many bytes as they may have.
     private static let limit = TrafficLimit(
         messages: 10 * 1000 / Timestamp.possibleIntervals.lowerBound, bytes: 256 * 1024)
 
-    private typealias Waiter = CheckedContinuation<Result<[LoadedPrice], PriceLoadingError>, Never>
+    private typealias Outcome = Result<[LoadedPrice], PriceLoadingError>
+    private typealias Waiter = CheckedContinuation<Outcome, Never>
+    private static let notWatched = Outcome.failure(.unavailable("not watched while the ticks are paused"))
 
     private struct State {
-        var phase = Phase.stopped
+        var isStarted = false
+        /// What a request returns; `nil` if it must wait for the first state.
+        var outcome: Outcome? = PeerFeed.notWatched
         var waiters: [UInt64: Waiter] = [:]
         var lastWaiter: UInt64 = 0
 
@@ -57,8 +45,8 @@ package final class PeerFeed: PriceFeed {
 
     package func start(_ arrived: @escaping @Sendable () -> Void) {
         let isStopped = state.withLock { state in
-            guard case .stopped = state.phase else { return false }
-            state.phase = .connecting
+            guard !state.isStarted else { return false }
+            (state.isStarted, state.outcome) = (true, nil)
             return true
         }
         guard isStopped else { return }
@@ -72,7 +60,7 @@ package final class PeerFeed: PriceFeed {
     package func stop() {
         watch.stop()
         let waiters = state.withLock { state in
-            state.phase = .stopped
+            (state.isStarted, state.outcome) = (false, Self.notWatched)
             return state.takeWaiters()
         }
         for waiter in waiters { waiter.resume(returning: .failure(.cancelled)) }
@@ -80,16 +68,16 @@ package final class PeerFeed: PriceFeed {
 
     /// The newest price. Waits for the first one after the start.
     package func load() async throws(PriceLoadingError) -> [LoadedPrice] {
-        if let result = state.withLock({ $0.phase.result }) { return try result.get() }
+        if let result = state.withLock({ $0.outcome }) { return try result.get() }
         let id = state.withLock { state in
             state.lastWaiter += 1
             return state.lastWaiter
         }
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation { (waiter: Waiter) in
-                let result = state.withLock { state -> Result<[LoadedPrice], PriceLoadingError>? in
+                let result = state.withLock { state -> Outcome? in
                     if Task.isCancelled { return .failure(.cancelled) }
-                    if let result = state.phase.result { return result }
+                    if let result = state.outcome { return result }
                     state.waiters[id] = waiter
                     return nil
                 }
@@ -103,14 +91,13 @@ package final class PeerFeed: PriceFeed {
 
     // MARK: - On the watch's thread
 
-    private func result(
-        of news: PriceWatch.News, _ reading: inout PeerReading
-    ) -> Result<LoadedPrice, PriceLoadingError> {
+    private func result(of news: PriceWatch.News, _ reading: inout PeerReading) -> Outcome {
         switch news {
         case .state(let message, let interval):
             do throws(PriceLoadingError) {
-                return .success(
-                    try reading.price(in: message, of: market, every: .milliseconds(interval), at: now()))
+                return .success([
+                    try reading.price(in: message, of: market, every: .milliseconds(interval), at: now())
+                ])
             } catch {
                 return .failure(error)
             }
@@ -119,13 +106,13 @@ package final class PeerFeed: PriceFeed {
     }
 
     /// - Returns: Whether the feed is started.
-    private func change(to result: Result<LoadedPrice, PriceLoadingError>) -> Bool {
+    private func change(to result: Outcome) -> Bool {
         let waiters = state.withLock { state -> [Waiter]? in
-            if case .stopped = state.phase { return nil }
-            state.phase = .of(result)
+            guard state.isStarted else { return nil }
+            state.outcome = result
             return state.takeWaiters()
         }
-        for waiter in waiters ?? [] { waiter.resume(returning: result.map { [$0] }) }
+        for waiter in waiters ?? [] { waiter.resume(returning: result) }
         return waiters != nil
     }
 

@@ -16,31 +16,21 @@ package final class ExchangeClient: Sendable {
     let streamWaits = Mutex<[String: StreamBackoff]>([:])
 
     /// - Parameter settings: The HTTP settings. Without a User-Agent Coinbase responds with 400.
-    /// - Throws: ``ExchangeClientError`` if the file with trust anchors can't be used.
-    package init(_ settings: HTTPTransportSettings, on loop: TickLoop) throws(ExchangeClientError) {
+    /// - Throws: ``TrustAnchorsError`` if the file with trust anchors can't be used.
+    package init(_ settings: HTTPTransportSettings, on loop: TickLoop) throws(TrustAnchorsError) {
         self.loop = loop
-        transport = Mutex(try Self.transport(settings, names, loop))
+        transport = Mutex(try HTTPTransport(settings, names: names, on: loop.eventLoop))
     }
 
     /// Uses other settings from now on. Pending requests finish with the old ones.
-    /// - Throws: ``ExchangeClientError`` if the file with trust anchors can't be used; then nothing has changed.
-    package func apply(_ settings: HTTPTransportSettings) throws(ExchangeClientError) {
-        let new = try Self.transport(settings, names, loop)
+    /// - Throws: ``TrustAnchorsError`` if the file with trust anchors can't be used; then nothing has changed.
+    package func apply(_ settings: HTTPTransportSettings) throws(TrustAnchorsError) {
+        let new = try HTTPTransport(settings, names: names, on: loop.eventLoop)
         let old = transport.withLock { transport in
             defer { transport = new }
             return transport
         }
         old.drain()
-    }
-
-    private static func transport(
-        _ settings: HTTPTransportSettings, _ names: NameLookup, _ loop: TickLoop
-    ) throws(ExchangeClientError) -> HTTPTransport {
-        do {
-            return try HTTPTransport(settings, names: names, on: loop.eventLoop)
-        } catch {
-            throw ExchangeClientError(error)
-        }
     }
 
     /// Restarts name lookups and uses new connections. After a suspend the kept ones are dead, which only a timeout would show.
@@ -50,9 +40,9 @@ package final class ExchangeClient: Sendable {
     }
 
     /// Checks that a client can be made from these settings.
-    /// - Throws: ``ExchangeClientError`` if the file with trust anchors can't be used.
-    package static func check(_ settings: HTTPTransportSettings) throws(ExchangeClientError) {
-        do { _ = try TransportContext(settings) } catch { throw ExchangeClientError(error) }
+    /// - Throws: ``TrustAnchorsError`` if the file with trust anchors can't be used.
+    package static func check(_ settings: HTTPTransportSettings) throws(TrustAnchorsError) {
+        _ = try TransportContext(settings)
     }
 
     /// Closes every connection. The client can't be used afterwards.
@@ -146,16 +136,6 @@ private func tlsReason(_ error: any Error) -> String {
         return "TLS: its certificate is not valid now, or not from a trusted authority (tls.ca-file adds one)"
     }
     return "TLS: \(reason.replacing("_", with: " ").lowercased())"
-}
-
-package struct ExchangeClientError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The setting and its error.
-    package let description: String
-
-    fileprivate init(_ error: TrustAnchorsError) {
-        let problem = error.errno.map { ": \(errorText($0))" } ?? " holds no certificates that can be read"
-        description = "tls.ca-file: \(error.file)\(problem)"
-    }
 }
 
 private func errorText(_ errno: Int32) -> String {

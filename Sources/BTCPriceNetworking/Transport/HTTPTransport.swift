@@ -122,7 +122,10 @@ struct TransportContext: Sendable {
             do {
                 tls.additionalTrustRoots = [.certificates(try NIOSSLCertificate.fromPEMFile(file))]
             } catch {
-                throw TrustAnchorsError(file: file, errno: access(file, R_OK) == 0 ? nil : errno)
+                let problem =
+                    access(file, R_OK) == 0
+                    ? " holds no certificates that can be read" : ": \(String(cString: strerror(errno)))"
+                throw TrustAnchorsError(description: "tls.ca-file: \(file)\(problem)")
             }
         }
         self.tls = tls
@@ -130,8 +133,7 @@ struct TransportContext: Sendable {
 }
 
 /// The file with trust anchors can't be read, or contains no valid certificates.
-package struct TrustAnchorsError: Error, Sendable, Hashable {
-    package let file: String
-    /// Why it can't be opened; `nil` if it can.
-    package let errno: Int32?
+package struct TrustAnchorsError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The setting and its error.
+    package let description: String
 }

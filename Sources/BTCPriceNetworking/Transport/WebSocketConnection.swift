@@ -175,11 +175,13 @@ final class WebSocketConnection: ChannelInboundHandler, @unchecked Sendable {
                 // Messages that come while the connection is being closed are ignored.
                 if case .open = stage { texts.append(text) }
             case .ping(let payload): ping = payload
-            case .close(let code, let reason): closed(code, reason, context.channel)
+            case .close(let code, let reason):
+                let number = code.map { Int(UInt16(webSocketErrorCode: $0)) }
+                finish(code ?? .normalClosure, .closed(code: number, reason: reason), context.channel)
             case .nothing: break
             }
         } catch {
-            violated(error, context.channel)
+            finish(error.code, .violated(error.description), context.channel)
         }
     }
 
@@ -221,20 +223,13 @@ final class WebSocketConnection: ChannelInboundHandler, @unchecked Sendable {
 
     // MARK: - Closing
 
-    /// Handles the server's close frame. Only the first one gets a close frame in response.
-    private func closed(_ code: WebSocketErrorCode?, _ reason: String, _ channel: any Channel) {
+    /// Closes the connection with a close frame and says why. If it is being closed already, this is its end.
+    private func finish(_ code: WebSocketErrorCode, _ end: WebSocketEnd, _ channel: any Channel) {
         deliver()
         guard case .open = stage else { return channel.close(promise: nil) }
-        sendClose(code ?? .normalClosure, to: channel)
+        sendClose(code, to: channel)
         // The server closes the connection now. If it does not, the timeout of ``sendClose(_:to:)`` does.
-        tell(.closed(code: code.map { Int(UInt16(webSocketErrorCode: $0)) }, reason: reason))
-    }
-
-    private func violated(_ violation: WebSocketReader.Violation, _ channel: any Channel) {
-        deliver()
-        guard case .open = stage else { return channel.close(promise: nil) }
-        sendClose(violation.code, to: channel)
-        tell(.violated(violation.description))
+        tell(end)
     }
 
     private func sendClose(_ code: WebSocketErrorCode, to channel: any Channel) {
@@ -279,12 +274,10 @@ final class WebSocketConnection: ChannelInboundHandler, @unchecked Sendable {
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         guard let error = error as? NIOWebSocketError else { return end(.failed(HTTPError(onConnection: error))) }
-        let violation: WebSocketReader.Violation =
-            switch error {
-            case .invalidFrameLength: .init(code: .messageTooLarge, description: "a frame that is too long")
-            default: .init(code: .protocolError, description: "a control frame that is not valid")
-            }
-        violated(violation, context.channel)
+        switch error {
+        case .invalidFrameLength: finish(.messageTooLarge, .violated("a frame that is too long"), context.channel)
+        default: finish(.protocolError, .violated("a control frame that is not valid"), context.channel)
+        }
     }
 }
 

@@ -36,13 +36,9 @@ struct WebSocketReader: Sendable {
         guard !frame.rsv1, !frame.rsv2, !frame.rsv3 else { throw Self.protocolError("a frame with a reserved bit") }
         guard frame.maskKey == nil else { throw Self.protocolError("a masked frame") }
         switch frame.opcode {
-        case .text:
+        case .text, .binary:
             guard begun == nil else { throw Self.protocolError("a message within another one") }
-            begun = (frame.data, frame.length, 1)
-            return try ended(frame.fin)
-        case .binary:
-            guard begun == nil else { throw Self.protocolError("a message within another one") }
-            begun = (nil, frame.length, 1)
+            begun = (frame.opcode == .text ? frame.data : nil, frame.length, 1)
             return try ended(frame.fin)
         case .continuation:
             guard var message = begun else { throw Self.protocolError("a continuation frame without a message") }

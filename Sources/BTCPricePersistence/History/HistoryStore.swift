@@ -303,13 +303,7 @@ package final class HistoryStore: CandleArchive {
         guard await enter(user) else { throw HistoryError(description: "the query was cancelled") }
         defer { leave() }
         let result: Swift.Result<Result, SQLiteError> = await withCheckedContinuation { continuation in
-            queue.async {
-                do throws(SQLiteError) {
-                    continuation.resume(returning: .success(try body()))
-                } catch {
-                    continuation.resume(returning: .failure(error))
-                }
-            }
+            queue.async { continuation.resume(returning: .init(catching: body)) }
         }
         do throws(SQLiteError) { return try result.get() } catch { throw described(error) }
     }

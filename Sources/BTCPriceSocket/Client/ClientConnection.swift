@@ -1,3 +1,4 @@
+import BTCPriceCore
 import Glibc
 
 /// A blocking connection to a service's Unix-domain socket.
@@ -65,13 +66,13 @@ package struct ClientConnection: ~Copyable {
         }
     }
 
-    /// Decodes a reply.
+    /// Decodes a reply. The text of an error, which may have a key of the peer, is printable.
     /// - Throws: ``ClientError/unintelligible(path:reason:)``
     package func decoded(_ message: ArraySlice<UInt8>) throws(ClientError) -> Reply {
         do throws(MessageError) {
             return try Reply(decoding: message)
         } catch {
-            throw .unintelligible(path: path, reason: error.reason)
+            throw .unintelligible(path: path, reason: error.reason.printable)
         }
     }
 
@@ -122,14 +123,5 @@ package struct ClientConnection: ~Copyable {
         close(descriptor)
         if number == EINTR { throw .interrupted }
         throw number == EAGAIN ? .timedOut(path: path) : .unreachable(path: path, reason: systemError(number))
-    }
-}
-
-extension Reply {
-    /// The parameters of a reply without an error.
-    /// - Throws: ``ClientError/refused(error:reason:)``
-    package func result() throws(ClientError) -> JSONValue {
-        if let error { throw .refused(error: error, reason: parameters["reason"]?.stringValue) }
-        return parameters
     }
 }

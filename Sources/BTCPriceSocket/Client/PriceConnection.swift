@@ -82,7 +82,7 @@ package struct PriceConnection: ~Copyable {
             message = newer
             try check(message.count)
         }
-        return try state(in: try connection.printableReply(message).printableResult())
+        return try state(in: try connection.decoded(message).printableResult())
     }
 
     package mutating func getStatus() throws(ClientError) -> StatusMessage {
@@ -117,7 +117,7 @@ package struct PriceConnection: ~Copyable {
         try connection.send(HistoryCall.getHistory(query).call)
         var continues = true
         while continues {
-            let reply = try connection.printableReply(try connection.message(timeout: connection.timeout))
+            let reply = try connection.decoded(try connection.message(timeout: connection.timeout))
             continues = reply.continues
             let parameters = try reply.printableResult()
             let (candles, currency, next) = try read { () throws(JSONFieldError) in
@@ -184,7 +184,7 @@ package struct PriceConnection: ~Copyable {
     private mutating func reply(to call: Call) throws(ClientError) -> Reply {
         clock.sent(at: ObservationTime.now().boottime)
         try connection.send(call)
-        return try connection.printableReply(try connection.message(timeout: connection.timeout))
+        return try connection.decoded(try connection.message(timeout: connection.timeout))
     }
 
     private mutating func state(in parameters: JSONValue) throws(ClientError) -> StateMessage {

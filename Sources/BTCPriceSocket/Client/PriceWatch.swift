@@ -32,7 +32,7 @@ package final class PriceWatch: Sendable {
     private let socket: @Sendable () -> String
     /// Runs one watch at a time, because a watch that was stopped may still wait for the daemon.
     private let queue = DispatchQueue(label: "io.btcpriced.watch")
-    private let stopSignal = Mutex<StopSignal?>(nil)
+    private let stopSignal = Mutex<EventSignal?>(nil)
 
     /// - Parameters:
     ///   - currency: The currency to watch; `nil` for all that the daemon keeps.
@@ -48,7 +48,7 @@ package final class PriceWatch: Sendable {
     ///   - updates: When the daemon sends a state.
     ///   - told: Called with each event, on the watch's thread.
     package func start(_ updates: WatchUpdates, _ told: @escaping @Sendable (News) -> Void) {
-        let signal = StopSignal()
+        let signal = EventSignal()
         stopSignal.withLock { current in
             current?.set()
             current = signal
@@ -61,9 +61,9 @@ package final class PriceWatch: Sendable {
         stopSignal.withLock { $0.take()?.set() }
     }
 
-    private func isCurrent(_ signal: StopSignal) -> Bool { stopSignal.withLock { $0 === signal } }
+    private func isCurrent(_ signal: EventSignal) -> Bool { stopSignal.withLock { $0 === signal } }
 
-    private func follow(_ updates: WatchUpdates, _ signal: StopSignal, _ told: (News) -> Void) {
+    private func follow(_ updates: WatchUpdates, _ signal: EventSignal, _ told: (News) -> Void) {
         var limit = limit
         func check(_ bytes: Int) throws(ClientError) {
             let now = ObservationTime.now().boottime

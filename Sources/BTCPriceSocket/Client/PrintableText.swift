@@ -37,26 +37,11 @@ extension Reply {
     /// The parameters, printable.
     /// - Throws: ``ClientError/refused(error:reason:)``, printable too.
     func printableResult() throws(ClientError) -> JSONValue {
+        guard let error else { return parameters.printable }
         // UnknownCurrency has no reason, but it lists the known currencies.
         let known = (parameters["known"]?.arrayValue ?? []).compactMap(\.stringValue).joined(separator: ", ")
         let currencies = parameters["currency"]?.stringValue.map { known.isEmpty ? $0 : "\($0), only in \(known)" }
-        do throws(ClientError) {
-            return try result().printable
-        } catch {
-            guard case .refused(let error, let reason) = error else { throw error }
-            throw .refused(error: error.printable, reason: (reason ?? currencies)?.printable)
-        }
-    }
-}
-
-extension ClientConnection {
-    /// Decodes a reply. The text of an error, which may have a key of the peer, is printable.
-    func printableReply(_ message: ArraySlice<UInt8>) throws(ClientError) -> Reply {
-        do throws(ClientError) {
-            return try decoded(message)
-        } catch {
-            guard case .unintelligible(let path, let reason) = error else { throw error }
-            throw .unintelligible(path: path, reason: reason.printable)
-        }
+        let reason = parameters["reason"]?.stringValue ?? currencies
+        throw .refused(error: error.printable, reason: reason?.printable)
     }
 }

@@ -8,14 +8,6 @@ package enum HistoryCall: Sendable, Hashable {
     /// `GetDay`: of this currency; `nil` for the first one.
     case getDay(String? = nil)
 
-    package var method: PriceMethod {
-        switch self {
-        case .getHistory: .getHistory
-        case .getPriceAt: .getPriceAt
-        case .getDay: .getDay
-        }
-    }
-
     /// The currency that the call names; `nil` for the first one.
     package var currency: String? {
         switch self {

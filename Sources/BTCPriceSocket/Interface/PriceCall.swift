@@ -27,7 +27,9 @@ package enum PriceCall: Sendable, Hashable {
         case .pause: .pause
         case .resume: .resume
         case .retry: .retry
-        case .history(let call): call.method
+        case .history(.getHistory): .getHistory
+        case .history(.getPriceAt): .getPriceAt
+        case .history(.getDay): .getDay
         }
     }
 

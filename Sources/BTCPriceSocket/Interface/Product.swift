@@ -15,7 +15,4 @@ package enum Product {
     /// The socket's file name, in the runtime directory.
     package static let socketName = PriceInterface.name
     package static let systemSocket = "/run/btc-priced/\(socketName)"
-
-    /// The reply to `org.varlink.service.GetInfo`.
-    package static let info = ServiceInterface.Info(vendor: vendor, product: name, version: version, url: url)
 }

@@ -22,12 +22,8 @@ package struct JSONPointer: Sendable, Hashable, CustomStringConvertible {
 
     /// The value at this place; `nil` if there is none (section 4).
     package func value(in document: JSONValue) -> JSONValue? {
-        var value = document
-        for token in tokens {
-            guard let next = Self.child(token, of: value) else { return nil }
-            value = next
-        }
-        return value
+        let (place, value) = nearest(in: document)
+        return place.tokens.count == tokens.count ? value : nil
     }
 
     /// The last value on the way that is there, and its place.

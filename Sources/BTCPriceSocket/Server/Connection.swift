@@ -258,7 +258,7 @@ struct Connection {
         let reply: Reply =
             switch call.interface.map(String.init) {
             case PriceInterface.name, HistoryInterface.name, nil: .methodNotFound(call.method)
-            case ServiceInterface.name: replies.service.reply(to: call)
+            case ServiceInterface.name: ServiceInterface.reply(to: call)
             case let other?: .interfaceNotFound(other)
             }
         answer(call, reply, as: .other, &replies)

@@ -30,7 +30,7 @@ final class Inbox: Sendable {
     }
 
     /// Readable if there is a delivery for the loop.
-    let wakeDescriptor: Int32
+    let signal = EventSignal()
     private let contents: Mutex<Contents>
     private let beaten = Atomic<UInt64>(0)
     /// The version in ``contents``, readable without the lock.
@@ -38,14 +38,9 @@ final class Inbox: Sendable {
 
     init(instance: String) throws(SocketError) {
         contents = Mutex(Contents(instance: instance))
-        wakeDescriptor = clinux_eventfd()
-        guard wakeDescriptor >= 0 else {
+        guard signal.descriptor >= 0 else {
             throw SocketError(description: "cannot make an eventfd: \(systemError(errno))")
         }
-    }
-
-    deinit {
-        close(wakeDescriptor)
     }
 
     /// Sets the currencies and their order, and ends the watches of others. The state of another currency adds that at the end.
@@ -126,26 +121,16 @@ final class Inbox: Sendable {
         replies.show(states, of: instance, version: version)
     }
 
-    /// Counts one more watcher and updates `replies` under the same lock, so that no state is missed.
-    func enterWatcher(of updates: WatchUpdates, _ replies: inout ReplyCache) {
-        let (states, instance, version) = contents.withLock { contents in
-            contents.watchers += 1
-            if updates == .changes { contents.changeWatchers += 1 }
-            return (contents.states, contents.instance, contents.version)
-        }
-        if version != replies.version { replies.show(states, of: instance, version: version) }
-    }
-
-    func leaveWatcher(of updates: WatchUpdates) {
+    /// Counts a watcher that came (1) or left (-1). After one came, ``refresh(_:)`` must follow, so that no state is missed.
+    func count(_ difference: Int, watcherOf updates: WatchUpdates) {
         contents.withLock { contents in
-            contents.watchers -= 1
-            if updates == .changes { contents.changeWatchers -= 1 }
+            contents.watchers += difference
+            if updates == .changes { contents.changeWatchers += difference }
         }
     }
 
     func take() -> Delivery {
-        var count: UInt64 = 0
-        _ = read(wakeDescriptor, &count, MemoryLayout.size(ofValue: count))
+        signal.clear()
         return contents.withLock { contents in
             defer {
                 contents.delivery = Delivery()
@@ -165,8 +150,6 @@ final class Inbox: Sendable {
             contents.isSignalled = true
             return true
         }
-        guard wake else { return }
-        var one: UInt64 = 1
-        _ = write(wakeDescriptor, &one, MemoryLayout.size(ofValue: one))
+        if wake { signal.set() }
     }
 }

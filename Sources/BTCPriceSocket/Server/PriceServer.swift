@@ -39,16 +39,10 @@ package final class PriceServer: StateSubscriber {
         report: @escaping @Sendable (ServerEvent) -> Void
     ) throws(SocketError) {
         inbox = try Inbox(instance: instance)
-        let service = ServiceInterface(
-            info: Product.info,
-            descriptions: [
-                (PriceInterface.name, PriceInterface.description),
-                (HistoryInterface.name, HistoryInterface.description),
-            ])
         phase = Mutex(
             .new(
                 SocketLoop.Environment(
-                    listener: listener, inbox: inbox, service: service, instance: instance, limits: limits, now: now,
+                    listener: listener, inbox: inbox, instance: instance, limits: limits, now: now,
                     activity: activity, administrators: administrators, answer: answer, wake: wake,
                     changesAreWatched: changesAreWatched, report: report)))
     }

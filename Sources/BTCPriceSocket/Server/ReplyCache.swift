@@ -1,18 +1,5 @@
 import BTCPriceCore
 
-/// Counts over all connections since the start.
-struct CallCounts: Equatable {
-    var calls: Int64 = 0
-    /// Calls that were replied to.
-    var replied = CallTally()
-    /// Calls that want a price.
-    var priceCalls: Int64 = 0
-    /// Messages above ``ServerLimits/messageBytes``.
-    var tooLong: Int64 = 0
-    /// Clients whose next call had to wait because they did not read.
-    var heldBack: Int64 = 0
-}
-
 /// What to do about a price that is older than a client accepts.
 enum TooOld: Equatable {
     /// Wait: the first tick after a start or a pause is still to come.
@@ -44,9 +31,6 @@ struct ReplyCache {
         var continued: [UInt8]?
     }
 
-    /// Replies to the calls of `org.varlink.service`.
-    let service: ServiceInterface
-    var limits: ServerLimits
     /// Identifies the daemon whose states are published.
     private(set) var instance: String
     /// In the order of the currencies.
@@ -54,15 +38,15 @@ struct ReplyCache {
     /// The currencies. The first one is the default if a client names none.
     private(set) var currencies: [String] = []
 
-    var counts = CallCounts()
+    var counts: ClientCounts
+    var limits: ServerLimits { counts.limits }
 
     /// The version of the published states.
     private(set) var version: UInt64 = 0
 
-    init(instance: String, service: ServiceInterface, limits: ServerLimits) {
+    init(instance: String, limits: ServerLimits) {
         self.instance = instance
-        self.service = service
-        self.limits = limits
+        counts = ClientCounts(limits: limits)
     }
 
     /// Whether the published state of a currency has a price.

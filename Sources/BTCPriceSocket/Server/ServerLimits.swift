@@ -95,6 +95,8 @@ package struct ClientCounts: Sendable, Hashable {
     package var calls: Int64 = 0
     /// Calls that were replied to, by their methods.
     package var replied = CallTally()
+    /// Calls that want a price.
+    var priceCalls: Int64 = 0
     package var limits: ServerLimits
     /// Connections refused because of ``ServerLimits/connections``.
     package var refused: Int64 = 0

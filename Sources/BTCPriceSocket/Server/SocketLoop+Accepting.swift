@@ -33,13 +33,13 @@ extension SocketLoop {
         let uid = UInt32(truncatingIfNeeded: clinux_peer_uid(descriptor))
         let limits = replies.limits
         guard table.count < limits.connections else {
-            refused.inAll += 1
+            replies.counts.refused += 1
             environment.report(.tooManyConnections(limit: limits.connections))
             close(descriptor)
             return
         }
         guard table.count(of: uid) < limits.connectionsPerUser else {
-            refused.ofUser += 1
+            replies.counts.refusedOfUser += 1
             environment.report(.tooManyConnectionsOfUser(uid: uid, limit: limits.connectionsPerUser))
             close(descriptor)
             return
@@ -53,7 +53,7 @@ extension SocketLoop {
 
     mutating func drop(_ descriptor: Int32) {
         if let updates = watchers.leave(descriptor) {
-            environment.inbox.leaveWatcher(of: updates)
+            environment.inbox.count(-1, watcherOf: updates)
             environment.activity.watcherLeft(changes: updates == .changes, at: boottime)
         }
         // No reply can be delivered: a fetch that no other client waits for ends here.
@@ -76,9 +76,9 @@ extension SocketLoop {
         for descriptor in table.descriptors {
             guard let patience = table[descriptor]?.connection.overdue(replies.limits, at: boottime) else { continue }
             switch patience {
-            case .idle: overdue.idle += 1
-            case .message: overdue.message += 1
-            case .write: overdue.write += 1
+            case .idle: replies.counts.idle += 1
+            case .message: replies.counts.slowMessages += 1
+            case .write: replies.counts.slowReaders += 1
             }
             drop(descriptor)
         }

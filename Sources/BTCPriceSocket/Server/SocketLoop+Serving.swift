@@ -61,7 +61,8 @@ extension SocketLoop {
         switch request {
         case .watch(let currencies, let updates, let maxAge):
             replies.counts.replied.add(.watchPrice, isError: false)
-            environment.inbox.enterWatcher(of: updates, &replies)
+            environment.inbox.count(1, watcherOf: updates)
+            environment.inbox.refresh(&replies)
             watchers.enter(descriptor, of: updates)
             environment.activity.watcherCame(changes: updates == .changes)
             priceIsWanted()
@@ -87,7 +88,7 @@ extension SocketLoop {
         let limits = replies.limits
         let isOver = pending >= limits.pendingCalls || pendingOfUser[uid, default: 0] >= limits.pendingCallsPerUser
         guard call.changesTheDaemon || !isOver else {
-            refusedCalls += 1
+            replies.counts.refusedCalls += 1
             let limit = pending >= limits.pendingCalls ? limits.pendingCalls : limits.pendingCallsPerUser
             environment.inbox.answer(tag, of: nil, CallAnswer(.busy(limit: limit)))
             return
@@ -113,12 +114,9 @@ extension SocketLoop {
     }
 
     private var clientCounts: ClientCounts {
-        ClientCounts(
-            connections: table.count, users: table.users, watchers: watchers.count, calls: replies.counts.calls,
-            replied: replies.counts.replied, limits: replies.limits, refused: refused.inAll,
-            refusedOfUser: refused.ofUser,
-            tooLong: replies.counts.tooLong, heldBack: replies.counts.heldBack, refusedCalls: refusedCalls,
-            idle: overdue.idle, slowMessages: overdue.message, slowReaders: overdue.write)
+        var counts = replies.counts
+        (counts.connections, counts.users, counts.watchers) = (table.count, table.users, watchers.count)
+        return counts
     }
 
     /// The result of writing.

@@ -8,7 +8,6 @@ struct SocketLoop: ~Copyable {
     struct Environment: Sendable {
         let listener: ListeningSocket
         let inbox: Inbox
-        let service: ServiceInterface
         let instance: String
         let limits: ServerLimits
         let now: TimeSource
@@ -34,7 +33,6 @@ struct SocketLoop: ~Copyable {
     var fanOut: (bytes: [UInt8], state: PriceState, version: UInt64)?
     var acceptAgainAt: BootTime?
     var mustStop = false
-    var refused: (inAll: Int64, ofUser: Int64) = (0, 0)
     /// The price calls already reported to ``ClientActivity``.
     var toldPriceCalls: Int64 = 0
     /// When the events being processed arrived.
@@ -44,17 +42,15 @@ struct SocketLoop: ~Copyable {
     /// The calls being handled outside the loop, in total and by user.
     var pending = 0
     var pendingOfUser: [UInt32: Int] = [:]
-    var overdue: (idle: Int64, message: Int64, write: Int64) = (0, 0, 0)
-    var refusedCalls: Int64 = 0
 
     init(_ environment: Environment) throws(SocketError) {
         self.environment = environment
-        replies = ReplyCache(instance: environment.instance, service: environment.service, limits: environment.limits)
+        replies = ReplyCache(instance: environment.instance, limits: environment.limits)
         boottime = environment.now().boottime
         epoll = clinux_create()
         guard epoll >= 0 else { throw SocketError(description: "cannot make an epoll instance: \(systemError(errno))") }
         guard clinux_add(epoll, environment.listener.descriptor, clinux_in, Self.listenerTag) == 0,
-            clinux_add(epoll, environment.inbox.wakeDescriptor, clinux_in, Self.inboxTag) == 0
+            clinux_add(epoll, environment.inbox.signal.descriptor, clinux_in, Self.inboxTag) == 0
         else {
             // The deinitializer closes the descriptors opened so far.
             throw SocketError(description: "cannot watch the socket: \(systemError(errno))")
@@ -105,7 +101,7 @@ struct SocketLoop: ~Copyable {
         if delivery.beat > 0 { environment.inbox.beat(delivery.beat) }
         if delivery.stop { mustStop = true }
         if let limits = delivery.limits {
-            replies.limits = limits
+            replies.counts.limits = limits
             sweepAt = nil
         }
         for (tag, uid, answer) in delivery.answers {

@@ -1,37 +1,24 @@
 /// `org.varlink.service`, which every Varlink service implements (varlink.org, Service): it describes the service.
-package struct ServiceInterface: Sendable {
+package enum ServiceInterface {
     package static let name = "org.varlink.service"
 
-    /// The reply to `GetInfo`, without its list of interfaces.
-    package struct Info: Sendable, Hashable {
-        package var vendor: String
-        package var product: String
-        package var version: String
-        /// Where to find more information.
-        package var url: String
-    }
-
-    private let info: Info
-    private let descriptions: [(name: String, text: String)]
-
-    /// - Parameters:
-    ///   - info: Describes the service.
-    ///   - descriptions: The names and definitions of its other interfaces.
-    package init(info: Info, descriptions: [(name: String, text: String)]) {
-        self.info = info
-        self.descriptions = [(Self.name, Self.description)] + descriptions
-    }
+    /// The names and definitions of the daemon's interfaces.
+    private static let descriptions: [(name: String, text: String)] = [
+        (name, description), (PriceInterface.name, PriceInterface.description),
+        (HistoryInterface.name, HistoryInterface.description),
+    ]
 
     /// Replies to a call to this interface.
-    package func reply(to call: Call) -> Reply {
+    package static func reply(to call: Call) -> Reply {
         // A reply without an error would mean that another protocol follows.
         if call.upgrade { return .methodNotImplemented(call.method) }
         switch call.method {
         case "org.varlink.service.GetInfo":
             for (name, _) in call.parameters.members { return .invalidParameter(name) }
             return Reply(parameters: [
-                "vendor": .string(info.vendor), "product": .string(info.product), "version": .string(info.version),
-                "url": .string(info.url), "interfaces": .array(descriptions.map { .string($0.name) }),
+                "vendor": .string(Product.vendor), "product": .string(Product.name),
+                "version": .string(Product.version), "url": .string(Product.url),
+                "interfaces": .array(descriptions.map { .string($0.name) }),
             ])
         case "org.varlink.service.GetInterfaceDescription":
             for (name, _) in call.parameters.members where !name.isString("interface") {

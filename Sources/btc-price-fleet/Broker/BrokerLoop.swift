@@ -1,4 +1,5 @@
 import BTCPriceCore
+import BTCPriceSocket
 import CLinux
 import Dispatch
 import Glibc
@@ -21,7 +22,7 @@ final class BrokerLoop<Client: BrokerClient>: Sendable {
     private let settings: BrokerSettings
     private let logger: Logger
     private let perform: @Sendable (Client.Effect) -> Void
-    private let wakeDescriptor: Int32
+    private let signal = EventSignal()
     private let mustStop = Atomic<Bool>(false)
     private let hasStopped = DispatchSemaphore(value: 0)
 
@@ -32,11 +33,6 @@ final class BrokerLoop<Client: BrokerClient>: Sendable {
         self.settings = settings
         self.logger = logger
         self.perform = perform
-        wakeDescriptor = clinux_eventfd()
-    }
-
-    deinit {
-        if wakeDescriptor >= 0 { close(wakeDescriptor) }
     }
 
     func start(_ client: Client) {
@@ -50,10 +46,7 @@ final class BrokerLoop<Client: BrokerClient>: Sendable {
     }
 
     /// Makes the loop call ``BrokerClient/proceed(canPublish:at:)`` soon.
-    func wake() {
-        var one: UInt64 = 1
-        _ = write(wakeDescriptor, &one, MemoryLayout.size(ofValue: one))
-    }
+    func wake() { signal.set() }
 
     /// Disconnects and ends the thread. Waits for it, but at most 3 s: a name lookup may block the thread.
     func stop() {
@@ -85,8 +78,6 @@ final class BrokerLoop<Client: BrokerClient>: Sendable {
         private let epoll = clinux_create()
         private var phase = Phase.waiting(until: .boot)
         private var backoff = Backoff(from: .seconds(1), to: .seconds(80))
-        /// The descriptor in the epoll instance, and the events that it waits for.
-        private var registered: (descriptor: Int32, events: UInt32) = (-1, 0)
         private var lastTend = BootTime.boot
         /// Whether to wait without writing. While it connects, the library always wants to write, even if it waits for the broker.
         private var pausesWriting = false
@@ -99,7 +90,7 @@ final class BrokerLoop<Client: BrokerClient>: Sendable {
         }
 
         mutating func run() {
-            _ = clinux_add(epoll, loop.wakeDescriptor, clinux_in, Self.wakeTag)
+            _ = clinux_add(epoll, loop.signal.descriptor, clinux_in, Self.wakeTag)
             perform(client.disconnected("not connected yet", at: .now()))
             while !loop.mustStop.load(ordering: .acquiring) { turn() }
             sayGoodbye()
@@ -115,7 +106,7 @@ final class BrokerLoop<Client: BrokerClient>: Sendable {
             }
             for event in events {
                 guard event.tag == Self.linkTag else {
-                    drain()
+                    loop.signal.clear()
                     continue
                 }
                 guard let link = phase.link else { continue }
@@ -145,11 +136,6 @@ final class BrokerLoop<Client: BrokerClient>: Sendable {
             perform(client.proceed(canPublish: canPublish, at: now))
             if let link = phase.link { takeEvents(of: link, at: now) }
             register()
-        }
-
-        private func drain() {
-            var count: UInt64 = 0
-            _ = read(loop.wakeDescriptor, &count, MemoryLayout.size(ofValue: count))
         }
 
         private var canPublish: Bool {
@@ -231,18 +217,13 @@ final class BrokerLoop<Client: BrokerClient>: Sendable {
         }
 
         /// Registers the library's socket with epoll. Any call to the library may close it, or open another with the same number.
-        private mutating func register() {
+        private func register() {
             let descriptor = phase.link?.descriptor ?? -1
+            guard descriptor >= 0 else { return }
             let events = clinux_in | (phase.link?.wantsToWrite == true && !pausesWriting ? clinux_out : 0)
-            guard descriptor >= 0 else {
-                registered = (-1, 0)
-                return
-            }
-            if descriptor == registered.descriptor, events == registered.events { return }
             if clinux_modify(epoll, descriptor, events, Self.linkTag) != 0 {
                 _ = clinux_add(epoll, descriptor, events, Self.linkTag)
             }
-            registered = (descriptor, events)
         }
 
         private var isConnecting: Bool {
@@ -259,7 +240,7 @@ final class BrokerLoop<Client: BrokerClient>: Sendable {
         private mutating func sayGoodbye() {
             guard case .connected(let link, _) = phase else { return }
             for message in client.farewell() { link.publish(message) }
-            drain()
+            loop.signal.clear()
             let end = ObservationTime.now().boottime + Bounds.farewell
             while link.wantsToWrite, ObservationTime.now().boottime < end {
                 register()

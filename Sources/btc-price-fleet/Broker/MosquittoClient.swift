@@ -184,10 +184,6 @@ final class MosquittoClient {
     /// Returns only the reason from a line such as `OpenSSL Error[0]: error:0A000086:SSL routines::certificate verify failed`.
     private static func short(_ line: String) -> String {
         guard line.hasPrefix("OpenSSL Error") else { return line.lowercased() }
-        return line.split(separator: ":").last.map { $0.trimmed } ?? line
+        return line.split(separator: ":").last?.split(separator: " ").joined(separator: " ") ?? line
     }
-}
-
-extension Substring {
-    fileprivate var trimmed: String { split(separator: " ").joined(separator: " ") }
 }

@@ -1,7 +1,6 @@
 import BTCPriceSocket
 import BTCPriceCore
 import Dispatch
-import Synchronization
 
 /// Requests the reports of the daemon's sources every 10 s, which a watch does not include. On its own thread, since the calls block.
 final class SourcePoll: Sendable {
@@ -9,8 +8,7 @@ final class SourcePoll: Sendable {
 
     private let socket: @Sendable () -> String
     private let told: @Sendable ([SourceReport]) -> Void
-    private let signal = StopSignal()
-    private let isStopped = Atomic<Bool>(false)
+    private let signal = EventSignal()
 
     /// - Parameter told: Called with the reports, on the poll's thread.
     init(socket: @escaping @Sendable () -> String, told: @escaping @Sendable ([SourceReport]) -> Void) {
@@ -20,20 +18,16 @@ final class SourcePoll: Sendable {
 
     func start() {
         DispatchQueue(label: "io.btcpriced.sources").async {
-            while !self.isStopped.load(ordering: .acquiring) {
+            repeat {
                 do throws(ClientError) {
                     var connection = try PriceConnection(path: self.socket(), timeout: .seconds(2))
                     self.told(try connection.listSources())
                 } catch {
                     // The watch reports why the daemon can't be reached.
                 }
-                self.signal.wait(Self.period)
-            }
+            } while !self.signal.wait(Self.period)
         }
     }
 
-    func stop() {
-        isStopped.store(true, ordering: .releasing)
-        signal.set()
-    }
+    func stop() { signal.set() }
 }

@@ -17,28 +17,21 @@ struct AccessPolicy: Sendable {
     /// The origins whose pages may read the responses (RFC 6454): `https://shop.example`, `null`, in lower case.
     let origins: Set<String>
 
-    static let methodNotAllowed = Problem(
-        .methodNotAllowed, "Only GET and HEAD are supported.", headers: ["allow": "GET, HEAD"])
-
-    /// - Returns: Why the request is refused; `nil` if it is not.
-    func refusal(of request: GatewayRequest) -> Problem? {
-        guard request.method == .GET || request.method == .HEAD else {
-            return Self.methodNotAllowed
-        }
+    /// - Throws: Why the request is refused.
+    func check(_ request: GatewayRequest) throws(Problem) {
         // Another site may point its own name to this machine (DNS rebinding). Browsers always send the name; HTTP/1.0 need not.
         if let local = request.arrival.localAddress, let host = request.authority.map(Self.name), !isOwn(host, local) {
-            return Problem(.misdirectedRequest, "The gateway does not serve this host name; see --hosts.")
+            throw Problem(.misdirectedRequest, "The gateway does not serve this host name; see --hosts.")
         }
         if let origin = request.header("origin")?.lowercased() {
             let own = request.authority.map { ["http://\($0.lowercased())", "https://\($0.lowercased())"] } ?? []
             guard own.contains(origin) || origins.contains(origin) else {
-                return Problem(.forbidden, "Pages of this origin may not read the price; see --origins.")
+                throw Problem(.forbidden, "Pages of this origin may not read the price; see --origins.")
             }
         } else if request.header("sec-fetch-site") == "cross-site" {
             // W3C, Fetch Metadata Request Headers.
-            return Problem(.forbidden, "Pages of another site may not read the price; see --origins.")
+            throw Problem(.forbidden, "Pages of another site may not read the price; see --origins.")
         }
-        return nil
     }
 
     /// Adds the headers that tell a browser which pages may read the response.

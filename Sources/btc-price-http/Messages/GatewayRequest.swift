@@ -10,13 +10,11 @@ struct GatewayRequest: Sendable {
     let parameters: [(name: String, value: String)]
     /// The authority: from an absolute target, otherwise from the Host header (RFC 9112, section 3.2.2).
     let authority: String?
-    let method: HTTPMethod
     let arrival: AccessPolicy.Arrival
     private let headers: HTTPHeaders
 
     /// - Returns: `nil` if the target is neither a path nor an absolute URL (RFC 9112, section 3.2).
     init?(_ head: HTTPRequestHead, _ arrival: AccessPolicy.Arrival) {
-        method = head.method
         headers = head.headers
         self.arrival = arrival
         var rest = head.uri[...]

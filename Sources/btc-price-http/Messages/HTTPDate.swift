@@ -15,30 +15,20 @@ final class HTTPDate {
 
     /// - Parameter seconds: Unix time.
     static func text(_ seconds: Int) -> String {
-        let parts = parts(of: seconds)
+        var (seconds, parts) = (time_t(seconds), tm())
+        gmtime_r(&seconds, &parts)
         let days = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
         let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
         let (day, month) = (days[Int(parts.tm_wday)], months[Int(parts.tm_mon)])
-        return "\(day), \(Int64(parts.tm_mday).padded(2)) \(month) \(parts.tm_year + 1900) \(clock(parts)) GMT"
+        let clock = [parts.tm_hour, parts.tm_min, parts.tm_sec].map { Int64($0).padded(2) }.joined(separator: ":")
+        return "\(day), \(Int64(parts.tm_mday).padded(2)) \(month) \(parts.tm_year + 1900) \(clock) GMT"
     }
 
     /// `2026-08-25T14:30:05.123Z` (RFC 3339)
     /// - Parameter milliseconds: Since 1970, UTC.
     static func rfc3339(_ milliseconds: Int64) -> String {
         let rest = (milliseconds % 1000 + 1000) % 1000
-        let whole = (milliseconds - rest) / 1000
-        let parts = parts(of: Int(whole))
-        let date = "\(parts.tm_year + 1900)-\(Int64(parts.tm_mon + 1).padded(2))-\(Int64(parts.tm_mday).padded(2))"
-        return "\(date)T\(clock(parts)).\(rest.padded(3))Z"
-    }
-
-    private static func parts(of seconds: Int) -> tm {
-        var (seconds, parts) = (time_t(seconds), tm())
-        gmtime_r(&seconds, &parts)
-        return parts
-    }
-
-    private static func clock(_ parts: tm) -> String {
-        [parts.tm_hour, parts.tm_min, parts.tm_sec].map { Int64($0).padded(2) }.joined(separator: ":")
+        let words = Timestamp(milliseconds: milliseconds).utcText.split(separator: " ")
+        return "\(words[0])T\(words[1]).\(rest.padded(3))Z"
     }
 }

@@ -20,14 +20,11 @@ struct GatewayRoutes: Sendable {
     /// Returns the response to any request.
     func response(to request: GatewayRequest) async -> GatewayResponse {
         var response: GatewayResponse
-        if let refusal = policy.refusal(of: request) {
-            response = refusal.response
-        } else {
-            do throws(Problem) {
-                response = try await route(request)
-            } catch {
-                response = error.response
-            }
+        do throws(Problem) {
+            try policy.check(request)
+            response = try await route(request)
+        } catch {
+            response = error.response
         }
         policy.mark(&response, to: request)
         return response

@@ -34,7 +34,8 @@ struct At {
                 Words("amount", "Amounts: 0.05btc, 100000sat, 250usd.", count: 0...Int(Int32.max)),
             ])
     ) { line throws(UsageError) in
-        try At(line).run()
+        let at = try At(line)
+        return Output.status(json: at.form == .json, of: at.run)
     }
 
     private static let longestStep = Option(
@@ -79,53 +80,48 @@ struct At {
         timestamps = line.timestamps
     }
 
-    private func run() -> Int32 {
-        do throws(Complaint) {
-            let (answer, state) = try Connecting.withDaemon(
-                socket: socket, patience: fetch ? Self.fetchPatience : .seconds(5)
-            ) { connection throws(ClientError) in
-                let named = Connecting.currency(self.currency)
-                let answer = try connection.price(at: time, in: named, fetch: fetch)
-                return (answer, answer.known == nil ? try connection.getPrice(in: named).state : nil)
-            }
-            let (known, currency, notFetched) = answer
-            for note in [self.note, notFetched.map { "The minute could not be requested: \($0)." }] {
-                if let note { Output.complain(note) }
-            }
-            guard let known else { throw .nothingKnown(in: state) }
-            let text = HistoryText(currency: currency, step: known.step, timestamps: timestamps)
-            if let maxStep, known.step > maxStep {
-                throw .tooCoarse(text.range(of: known.candle), canFetch: !fetch)
-            }
-            let unit = Currency(rawValue: currency) ?? .usd
-            let wanted = amounts.map { $0.amount(in: unit) }
-            switch form {
-            case .text:
-                Output.line(text.line(known, at: time))
-                Output.line(text.description(of: known.candle))
-                for amount in wanted {
-                    Output.line(Convert.text(amount, amount.converted(at: known.price), unit))
-                }
-            case .raw:
-                if known.isCoarse {
-                    Output.complain("The exact moment is not known, only the \(text.range(of: known.candle)).")
-                }
-                if known.candle.isInDoubt { Output.complain(PriceTexts.unconfirmed) }
-                if wanted.isEmpty { Output.line(known.price.description) }
-                for amount in wanted {
-                    let converted = amount.converted(at: known.price)
-                    Output.line((amount.unit == .money(unit) ? converted.btc : converted.money).description)
-                }
-            case .json:
-                for amount in wanted.isEmpty ? [nil] : wanted as [Amount?] {
-                    Output.line(Self.json(known, amount, unit, at: time))
-                }
-            }
-            return ExitStatus.success
-        } catch {
-            Output.tell(error, json: form == .json)
-            return error.status
+    private func run() throws(Complaint) -> Int32 {
+        let (answer, state) = try Connecting.withDaemon(
+            socket: socket, patience: fetch ? Self.fetchPatience : .seconds(5)
+        ) { connection throws(ClientError) in
+            let named = Connecting.currency(self.currency)
+            let answer = try connection.price(at: time, in: named, fetch: fetch)
+            return (answer, answer.known == nil ? try connection.getPrice(in: named).state : nil)
         }
+        let (known, currency, notFetched) = answer
+        for note in [self.note, notFetched.map { "The minute could not be requested: \($0)." }] {
+            if let note { Output.complain(note) }
+        }
+        guard let known else { throw .nothingKnown(in: state) }
+        let text = HistoryText(currency: currency, step: known.step, timestamps: timestamps)
+        if let maxStep, known.step > maxStep {
+            throw .tooCoarse(text.range(of: known.candle), canFetch: !fetch)
+        }
+        let unit = Currency(rawValue: currency) ?? .usd
+        let wanted = amounts.map { $0.amount(in: unit) }
+        switch form {
+        case .text:
+            Output.line(text.line(known, at: time))
+            Output.line(text.description(of: known.candle))
+            for amount in wanted {
+                Output.line(Convert.text(amount, amount.converted(at: known.price), unit))
+            }
+        case .raw:
+            if known.isCoarse {
+                Output.complain("The exact moment is not known, only the \(text.range(of: known.candle)).")
+            }
+            if known.candle.isInDoubt { Output.complain(PriceTexts.unconfirmed) }
+            if wanted.isEmpty { Output.line(known.price.description) }
+            for amount in wanted {
+                let converted = amount.converted(at: known.price)
+                Output.line((amount.unit == .money(unit) ? converted.btc : converted.money).description)
+            }
+        case .json:
+            for amount in wanted.isEmpty ? [nil] : wanted as [Amount?] {
+                Output.line(Self.json(known, amount, unit, at: time))
+            }
+        }
+        return ExitStatus.success
     }
 
     private static func json(_ known: PriceAt, _ amount: Amount?, _ unit: Currency, at time: Timestamp) -> String {

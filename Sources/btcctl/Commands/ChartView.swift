@@ -35,25 +35,19 @@ struct ChartView {
     private static let watchFlag = Option("--watch", "Draw again every second, until stopped.")
     private static let asciiFlag = Option("--ascii", "Use ASCII characters only.")
 
-    private static let period: Duration = .seconds(1)
-
     private let socket: String?
     private let named: String?
     private let span: ChartSpan
     private let days: DayZone
     private let isCandles: Bool
-    private let watch: Bool
     private let isUTC: Bool
     private let isTerminal: Bool
-    private let isColored: Bool
+    private let repeating: Repeating
     private let isASCII: Bool
-    private var screen = Screen()
     private var candles: [Candle] = []
     private var currency = Currency.usd.rawValue
     /// The minute in which ``candles`` were requested, Unix seconds.
     private var minute: Int64?
-    /// The lines drawn last, and when the daemon stopped responding; `nil` while it responds.
-    private var last: (lines: [StyledLine], lost: ContinuousClock.Instant?) = ([], nil)
 
     private init(_ line: ParsedLine) throws(UsageError) {
         socket = line.socket
@@ -61,49 +55,18 @@ struct ChartView {
         span = try line.choice(Self.spanOption, among: ChartSpan.allCases) ?? .day
         days = try line.dayZone()
         isCandles = line.has(Self.candlesFlag)
-        watch = line.has(Self.watchFlag)
         isUTC = line.has(.utc)
         isTerminal = isatty(STDOUT_FILENO) == 1
-        isColored = try line.color().isWanted(isTerminal: isTerminal, environment: Output.environment)
+        let isColored = try line.color().isWanted(isTerminal: isTerminal, environment: Output.environment)
+        repeating = Repeating(watch: line.has(Self.watchFlag), isColored: isColored)
         isASCII = line.has(Self.asciiFlag) || !Output.isUnicode
     }
 
     private mutating func run() -> Int32 {
-        let signals = watch ? Signals.catchThem() : -1
-        let isRedrawn = watch && Screen.isPossible(environment: Output.environment)
-        if isRedrawn { Signals.catchKeys() }
-        var isFirst = true
-        while true {
-            do throws(Complaint) {
-                let state = try update()
-                let size = self.size(isRedrawn: isRedrawn)
-                guard let lines = lines(state, size) else { throw .nothingKnown(in: state) }
-                last = (lines, nil)
-                if isRedrawn {
-                    Output.write(screen.draw(lines, in: Screen.size, isColored: isColored), to: STDOUT_FILENO)
-                } else {
-                    Output.line(lines.map { $0.text(isColored: isColored) }.joined(separator: "\n"))
-                }
-            } catch {
-                guard !isFirst else {
-                    Output.tell(error, json: false)
-                    return error.status
-                }
-                if isRedrawn {
-                    let since = last.lost ?? .now
-                    last.lost = since
-                    let lines = Report.lost(last.lines, error, for: since.duration(to: .now))
-                    Output.write(screen.draw(lines, in: Screen.size, isColored: isColored), to: STDOUT_FILENO)
-                }
-            }
-            guard watch else { return ExitStatus.success }
-            isFirst = false
-            Signals.wait(Self.period, on: signals)
-            Signals.endIfAsked { if isRedrawn { Output.line("") } }
-            if Signals.takeContinued() {
-                screen = Screen()
-                if isRedrawn { Signals.catchKeys() }
-            }
+        // A copy, because each answer changes the chart.
+        let repeating = repeating
+        return repeating.run({ () throws(Complaint) in try lines() }) { lines in
+            Output.line(lines.map { $0.text(isColored: repeating.isColored) }.joined(separator: "\n"))
         }
     }
 
@@ -144,22 +107,23 @@ struct ChartView {
     }
 
     /// The size of the title and the chart together, in columns and rows.
-    private func size(isRedrawn: Bool) -> (width: Int, height: Int) {
+    private var size: (width: Int, height: Int) {
         let size = isTerminal ? Screen.size : (width: 80, height: Int.max)
-        let width = isRedrawn ? size.width - 1 : size.width
+        let width = repeating.isRedrawn ? size.width - 1 : size.width
         return (width, min(size.height - 1, max(10, min(30, size.width / 5 + 4))))
     }
 
-    /// - Returns: `nil` if no price in the span is known.
-    private func lines(_ state: PriceState, _ size: (width: Int, height: Int)) -> [StyledLine]? {
+    private mutating func lines() throws(Complaint) -> [StyledLine] {
+        let state = try update()
+        let size = size
         let now = ObservationTime.now().wall.milliseconds / 1000
         let axis = span.axis(
             now: now, first: candles.first?.start, isUTC: isUTC, width: size.width)
         let chart = Chart(
             candles, axis: axis, currency: currency, size: (size.width, size.height - 1),
-            form: isCandles ? .candles : .line, isASCII: isASCII)
+            isCandles: isCandles, isASCII: isASCII)
         let drawn = chart.lines
-        guard !drawn.isEmpty else { return nil }
+        guard !drawn.isEmpty else { throw .nothingKnown(in: state) }
         let title = ChartTitle(candles, currency: currency, span: span, now: now)
         return [StyledLine(title.parts(state, width: size.width).map(StyledLine.Part.init))]
             + drawn.map { StyledLine($0.map(StyledLine.Part.init)) }

@@ -51,7 +51,7 @@ enum Control {
 
     private static func run(_ change: Change, _ line: ParsedLine) -> Int32 {
         let (socket, json) = (line.socket, line.has(.json))
-        do throws(Complaint) {
+        return Output.status(json: json) { () throws(Complaint) in
             switch change {
             case .pause:
                 try Connecting.withDaemon(socket: socket) { connection throws(ClientError) in try connection.pause() }
@@ -67,11 +67,8 @@ enum Control {
                     Output.line(text)
                 }
             }
-        } catch {
-            Output.tell(error, json: json)
-            return error.status
+            return ExitStatus.success
         }
-        return ExitStatus.success
     }
 
     private static func lines(

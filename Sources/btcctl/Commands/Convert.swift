@@ -94,7 +94,7 @@ enum Convert {
     }
 
     private static func run(_ asking: AskingOptions, _ amounts: [GivenAmount], _ form: PlainForm) -> Int32 {
-        do throws(Complaint) {
+        Output.status(json: form == .json) { () throws(Complaint) in
             let now = ObservationTime.now()
             var prices = CurrentPrices(asking: asking)
             for given in amounts {
@@ -133,9 +133,6 @@ enum Convert {
                 }
             }
             return ExitStatus.success
-        } catch {
-            Output.tell(error, json: form == .json)
-            return error.status
         }
     }
 

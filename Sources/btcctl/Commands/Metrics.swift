@@ -25,7 +25,7 @@ enum Metrics {
         completion: .files)
 
     private static func run(_ line: ParsedLine) -> Int32 {
-        do throws(Complaint) {
+        Output.status { () throws(Complaint) in
             let families = try Connecting.withDaemon(socket: line.socket) { connection throws(ClientError) in
                 try connection.getMetrics()
             }
@@ -35,11 +35,8 @@ enum Metrics {
             } else {
                 Output.write(text, to: STDOUT_FILENO)
             }
-        } catch {
-            Output.tell(error, json: false)
-            return error.status
+            return ExitStatus.success
         }
-        return ExitStatus.success
     }
 
     /// Replaces a file atomically. It keeps its mode; a new one is readable by all, since node_exporter runs as another user.

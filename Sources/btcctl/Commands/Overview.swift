@@ -7,7 +7,7 @@ enum Overview {
     // Not inlined, so that `current` does not pay for the run-time setup of these types.
     @inline(never)
     static func run() -> Int32 {
-        do throws(Complaint) {
+        Output.status { () throws(Complaint) in
             let message = try Current.state(AskingOptions())
             let now = ObservationTime.now()
             let model = PriceViewModel()
@@ -21,9 +21,6 @@ enum Overview {
             Output.line(
                 "Go on with 'btcctl watch', 'btcctl chart' or 'btcctl sources'; 'btcctl help' has all commands.")
             return message.state.quote == nil ? ExitStatus.noPrice : ExitStatus.success
-        } catch {
-            Output.tell(error, json: false)
-            return error.status
         }
     }
 }

@@ -71,6 +71,17 @@ enum Output {
         if json { line(Self.json(complaint)) } else { complain("btcctl: \(complaint.message)") }
     }
 
+    /// Runs a command, and reports the complaint that ends it.
+    /// - Returns: The exit status.
+    static func status(json: Bool = false, of command: () throws(Complaint) -> Int32) -> Int32 {
+        do throws(Complaint) {
+            return try command()
+        } catch {
+            tell(error, json: json)
+            return error.status
+        }
+    }
+
     static func write(_ text: String, to descriptor: Int32) {
         let bytes = Array(text.utf8)
         var written = 0

@@ -19,7 +19,8 @@ enum CommandStart {
         posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
 
         var process: pid_t = -1
-        let arguments: [UnsafeMutablePointer<CChar>?] = ["sh", "-c", command].map { (text: String) in strdup(text) } + [nil]
+        let words: [String?] = ["sh", "-c", command, nil]
+        let arguments = words.map { $0.flatMap { strdup($0) } }
         defer { for argument in arguments { free(argument) } }
         let number = posix_spawn(&process, "/bin/sh", &actions, nil, arguments, environ)
         guard number == 0 else { throw Failure(reason: String(cString: strerror(number))) }

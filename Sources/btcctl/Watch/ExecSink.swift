@@ -31,30 +31,6 @@ struct ExecEvent: Equatable {
     }
 }
 
-/// Decides when the command runs: once at a time, then once more for the newest event it missed.
-struct ExecSchedule {
-    private(set) var isRunning = false
-    private var missed: ExecEvent?
-
-    /// - Returns: The event to start the command for; `nil` while one is running.
-    mutating func take(_ event: ExecEvent) -> ExecEvent? {
-        guard isRunning else {
-            isRunning = true
-            return event
-        }
-        missed = event
-        return nil
-    }
-
-    /// Records that the command has ended.
-    /// - Returns: The missed event for which to start the command again, if any.
-    mutating func ended() -> ExecEvent? {
-        defer { missed = nil }
-        isRunning = missed != nil
-        return missed
-    }
-}
-
 /// Runs a command at each change, or when a condition begins to hold.
 struct ExecSink: WatchSink {
     private let command: String
@@ -62,7 +38,8 @@ struct ExecSink: WatchSink {
     private let condition: PriceCondition
     /// `nil` for every change.
     private var conditions: ConditionWatch?
-    private var schedule = ExecSchedule()
+    /// The newest event during a command, which runs again for it.
+    private var missed: ExecEvent?
     private var child: pid_t = -1
     private var last: StateMessage?
     /// The last change, even if no command ran for it.
@@ -114,7 +91,8 @@ struct ExecSink: WatchSink {
             return
         }
         lastChange = state
-        if let event = schedule.take(ExecEvent(message: message, condition: condition)) { start(event) }
+        let event = ExecEvent(message: message, condition: condition)
+        if child > 0 { missed = event } else { start(event) }
     }
 
     mutating func lost(_ complaint: Complaint) {
@@ -134,7 +112,7 @@ struct ExecSink: WatchSink {
         guard ended == child || (ended < 0 && errno == ECHILD) else { return }
         child = -1
         tell(ended: status)
-        if let event = schedule.ended() { start(event) }
+        if let event = missed.take() { start(event) }
     }
 
     private mutating func start(_ event: ExecEvent) {
@@ -145,7 +123,6 @@ struct ExecSink: WatchSink {
             toldValue = event.message.state.quote?.value
         } catch {
             Output.complain("btcctl: the command can't be started: \(error.reason)")
-            _ = schedule.ended()
         }
     }
 

@@ -128,7 +128,7 @@ struct Watch {
             }
             Signals.wait(backoff.next(), on: signals)
             endIfAsked()
-            if wasContinued() { sink.continued() }
+            takeContinued()
             sink.refresh()
         }
     }
@@ -151,26 +151,21 @@ struct Watch {
                 let patience = heard == nil ? sink.patience : Self.longestSilence
                 let left = max(.milliseconds(1), patience - silence)
                 do throws(ClientError) {
+                    // A screen shows the age, which changes without a new state.
                     let message = try connection.nextState(
-                        timeout: min(sink.refreshPeriod ?? left, left),
+                        timeout: sink.isOnScreen ? min(.seconds(1), left) : left,
                         newestOnly: sink.wantsNewestOnly && (currencies?.count ?? 1) == 1,
                         interruption: signals, outlet: sink.prints ? STDOUT_FILENO : -1)
                     reached = connection.path
                     heard = clock.now
                     endIfAsked()
-                    if wasContinued() {
-                        sink.continued()
-                        return
-                    }
+                    if takeContinued() { return }
                     show(message)
                     lookForStreams(connection.path)
                 } catch {
                     Signals.drain(signals)
                     endIfAsked()
-                    if wasContinued() {
-                        sink.continued()
-                        return
-                    }
+                    if takeContinued() { return }
                     switch error {
                     case .interrupted: sink.refresh()
                     case .timedOut where left > .milliseconds(1): sink.refresh()
@@ -230,10 +225,11 @@ struct Watch {
     }
 
     /// Whether the process was stopped and continued. If so, the next state is shown even if it is the same.
-    private mutating func wasContinued() -> Bool {
+    @discardableResult private mutating func takeContinued() -> Bool {
         guard Signals.takeContinued() else { return false }
         if sink.isOnScreen { Signals.catchKeys() }
         lastShown = [:]
+        sink.continued()
         return true
     }
 

@@ -7,8 +7,6 @@ import Glibc
 protocol WatchSink {
     /// Whether only the newest of several available states is wanted.
     var wantsNewestOnly: Bool { get }
-    /// The time without a state after which ``refresh()`` is called; `nil` for never.
-    var refreshPeriod: Duration? { get }
     /// Whether to wait for a daemon that is not running at the start.
     var waitsForDaemon: Bool { get }
     /// The timeout of the connection and of the first state.
@@ -27,7 +25,7 @@ protocol WatchSink {
     mutating func show(_ message: StateMessage)
     /// The daemon is gone, or the watch has ended for another reason. Called once for each kind of reason, until a state comes.
     mutating func lost(_ complaint: Complaint)
-    /// Called after ``refreshPeriod`` without a state, or after a signal.
+    /// Called after a second without a state on a screen, or after a signal.
     mutating func refresh()
     /// The process was stopped and continued: others may have written to the terminal.
     mutating func continued()
@@ -37,7 +35,6 @@ protocol WatchSink {
 
 extension WatchSink {
     var wantsNewestOnly: Bool { true }
-    var refreshPeriod: Duration? { nil }
     var waitsForDaemon: Bool { false }
     var patience: Duration { .seconds(5) }
     var prints: Bool { true }
@@ -161,8 +158,6 @@ struct TerminalSink: WatchSink {
     private var lost: String?
     private var notes: [String] = []
 
-    /// The age is updated even without a new state.
-    var refreshPeriod: Duration? { .seconds(1) }
     var tellsOfSimulator: Bool { true }
     var isOnScreen: Bool { true }
 

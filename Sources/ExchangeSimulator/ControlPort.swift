@@ -5,39 +5,16 @@ import NIOHTTP1
 /// The control port: `POST /faults` sets a new fault script, `GET /requests` returns the number of requests to each venue,
 /// `GET /limits` the peak number of requests in the time span of each limit, and `GET /streams` the counts of the streams.
 /// `POST /price/NAME` multiplies the price of a described exchange by the factor in the body.
-final class ControlHandler: ChannelInboundHandler {
-    typealias InboundIn = HTTPServerRequestPart
-    typealias OutboundOut = HTTPServerResponsePart
+struct ControlPort: Sendable {
+    let world: World
+    let described: DescribedExchanges?
 
-    private let world: World
-    private let described: DescribedExchanges?
-    private var head: HTTPRequestHead?
-    private var body = ByteBuffer()
-
-    init(world: World, described: DescribedExchanges?) {
-        self.world = world
-        self.described = described
+    func answer(_ head: HTTPRequestHead, _ body: ByteBuffer) -> AnsweringHandler.Response {
+        let (status, text) = text(head, body)
+        return (status, HTTPHeaders([("Content-Length", "\(text.utf8.count)")]), ByteBuffer(string: text))
     }
 
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        switch unwrapInboundIn(data) {
-        case .head(let head):
-            self.head = head
-            body.clear()
-        case .body(var part): body.writeBuffer(&part)
-        case .end:
-            guard let head else { return }
-            let (status, text) = answer(head)
-            let headers = HTTPHeaders([("Content-Length", "\(text.utf8.count)")])
-            context.write(
-                wrapOutboundOut(.head(HTTPResponseHead(version: .http1_1, status: status, headers: headers))),
-                promise: nil)
-            context.write(wrapOutboundOut(.body(.byteBuffer(ByteBuffer(string: text)))), promise: nil)
-            context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
-        }
-    }
-
-    private func answer(_ head: HTTPRequestHead) -> (HTTPResponseStatus, String) {
+    private func text(_ head: HTTPRequestHead, _ body: ByteBuffer) -> (HTTPResponseStatus, String) {
         switch (head.method, head.uri) {
         case (.POST, "/faults"):
             do {

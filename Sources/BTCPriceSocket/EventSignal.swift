@@ -1,8 +1,8 @@
 import CLinux
 import Glibc
 
-/// A signal that ends the waits of a blocking thread. It is an eventfd(2).
-package final class StopSignal: Sendable {
+/// A signal that ends the wait of a blocking thread. It is an eventfd(2).
+package final class EventSignal: Sendable {
     /// Readable once the signal is set; -1 if the system has no descriptor left.
     package let descriptor = clinux_eventfd()
 
@@ -17,9 +17,16 @@ package final class StopSignal: Sendable {
         _ = write(descriptor, &one, MemoryLayout.size(ofValue: one))
     }
 
+    /// Makes it unset again.
+    package func clear() {
+        var count: UInt64 = 0
+        _ = read(descriptor, &count, MemoryLayout.size(ofValue: count))
+    }
+
     /// Waits until the signal is set, for at most this duration in whole seconds.
-    package func wait(_ longest: Duration) {
+    /// - Returns: Whether it is set.
+    @discardableResult package func wait(_ longest: Duration) -> Bool {
         var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-        _ = poll(&poller, 1, Int32(clamping: longest.components.seconds * 1000))
+        return poll(&poller, 1, Int32(clamping: longest.components.seconds * 1000)) > 0
     }
 }
