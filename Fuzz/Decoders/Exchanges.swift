@@ -128,7 +128,7 @@ func checkCandle(_ candle: Candle) {
 func readerTime(_ text: String) {
     let now = Timestamp(milliseconds: 1_787_659_200_000)
     do throws(ReaderTime.Mistake) {
-        let read = try ReaderTime.read(text, isUTC: true, now: now)
+        let read = try ReaderTime.reading(text, isUTC: true, now: now).time
         hold(Timestamp.possibleMilliseconds.contains(read.milliseconds), "\(text): \(read)")
     } catch {
         hold(!error.message.isEmpty, "no reason")

@@ -49,7 +49,8 @@ struct Assembly {
         let heartbeat = Heartbeat(now().boottime)
         let status = StatusLine(manager: manager, now: now)
         let credentials = Credentials(environment: environment)
-        let instance = Self.newInstance()
+        // A random name that is unique to this start of the daemon.
+        let instance = UInt64.random(in: .min ... .max).padded(16, radix: 16)
         let candidates = try ConfiguredSources(
             settings, client: client, credentials: credentials, instance: instance, now: now, logger: logger,
             report: { reporter.report($1, ofStream: $0) })
@@ -220,11 +221,5 @@ struct Assembly {
         } catch {
             throw StartFailure(description: "\(error)")
         }
-    }
-
-    /// A random name that is unique to this start of the daemon.
-    private static func newInstance() -> String {
-        let digits = String(UInt64.random(in: .min ... .max), radix: 16)
-        return String(repeating: "0", count: 16 - digits.count) + digits
     }
 }

@@ -70,7 +70,7 @@ struct CallHandler: Sendable {
         // The client needs a current price, and the price is current only while the ticks run.
         await control.clientCame()
         do throws(FetchFailure) {
-            let state = try await GetPrice(engine: engine, now: now).execute(
+            let state = try await engine.price(
                 policy, in: currency.flatMap(Currency.init(rawValue:)), maxAge: maxAge)
             let boottime = now().boottime
             if let maxAge, !state.isWithin(maxAge, at: boottime) { return .tooOld(state, at: boottime) }

@@ -2,20 +2,6 @@ package import BTCPriceCore
 
 /// A chart of candles as lines of text: prices on the right, times below, the highest and the lowest price marked. A pure value.
 package struct Chart: Sendable {
-    /// How a part of a line is shown.
-    package enum Tone: Sendable, Hashable {
-        case plain
-        /// For a price that rose.
-        case up
-        /// For a price that fell.
-        case down
-    }
-
-    package struct Part: Sendable, Hashable {
-        package var text: String
-        package var tone: Tone
-    }
-
     package struct Axis: Sendable, Hashable {
         /// The span that is shown, Unix seconds.
         package let range: Range<Int64>
@@ -54,10 +40,10 @@ package struct Chart: Sendable {
         self.isASCII = isASCII
     }
 
-    private typealias Cell = (character: Character, tone: Tone)
+    private typealias Cell = (character: Character, style: StyledLine.Style)
 
     /// The lines of the chart, from the top. Each is at most as wide as the size. Empty if there are no candles.
-    package var lines: [[Part]] {
+    package var lines: [StyledLine] {
         guard let low = candles.map(\.low).min(), let high = candles.map(\.high).max() else { return [] }
         let rows = size.height - 2
         let scale = Scale(low: low.chartValue, high: high.chartValue, rows: rows, currency: currency)
@@ -69,19 +55,20 @@ package struct Chart: Sendable {
         let labels = isLabelled ? scale.labels : [:]
         var lines = cells.enumerated().map { row, cells in
             let mark = labels[row] == nil ? (isASCII ? "|" : "│") : (isASCII ? "+" : "┤")
-            return Self.parts(cells) + [Part(text: "\(mark)\(labels[row].map { " \($0)" } ?? "")", tone: .plain)]
+            let label = StyledLine.Part(text: "\(mark)\(labels[row].map { " \($0)" } ?? "")")
+            return StyledLine(Self.parts(cells) + [label])
         }
-        lines += timeAxis(columns).map { [Part(text: $0, tone: .plain)] }
+        lines += timeAxis(columns).map { StyledLine($0) }
         return lines
     }
 
-    private static func parts(_ cells: [Cell]) -> [Part] {
+    private static func parts(_ cells: [Cell]) -> [StyledLine.Part] {
         cells.reduce(into: []) { parts, cell in
             // A space has no colour.
-            if let last = parts.last, last.tone == cell.tone || cell.character == " " {
+            if let last = parts.last, last.style == cell.style || cell.character == " " {
                 parts[parts.count - 1].text.append(cell.character)
             } else {
-                parts.append(Part(text: String(cell.character), tone: cell.tone))
+                parts.append(StyledLine.Part(text: String(cell.character), style: cell.style))
             }
         }
     }
@@ -115,10 +102,11 @@ package struct Chart: Sendable {
     private func lineCells(_ scale: Scale, _ columns: Int, _ rows: Int) -> [[Cell]] {
         let (across, down) = isASCII ? (1, 1) : (2, 4)
         let dots = dots(scale, columns * across, rows * down)
-        let tone: Tone = (candles.last?.close ?? .zero) < (candles.first?.open ?? .zero) ? .down : .up
+        let style: StyledLine.Style =
+            (candles.last?.close ?? .zero) < (candles.first?.open ?? .zero) ? .bad : .good
         return (0..<rows).map { row in
             (0..<columns).map { column in
-                (isASCII ? dots[row][column] ? "*" : " " : Self.braille(dots, row * 4, column * 2), tone)
+                (isASCII ? dots[row][column] ? "*" : " " : Self.braille(dots, row * 4, column * 2), style)
             }
         }
     }
@@ -177,7 +165,7 @@ package struct Chart: Sendable {
                 let ascii: Character = halves.contains(.body) ? "#" : halves.contains(.wick) ? "|" : " "
                 return (
                     isASCII ? ascii : Self.strokes[halves[0].rawValue][halves[1].rawValue],
-                    bucket.close < bucket.open ? .down : .up
+                    bucket.close < bucket.open ? .bad : .good
                 )
             }
         }

@@ -120,10 +120,9 @@ extension ReaderCalendar {
 
     private func text(_ parts: tm, _ pace: Pace) -> String {
         let month = ReaderTimestampFormatter.months[Int(parts.tm_mon)]
-        let two = ReaderTimestampFormatter.two
         switch pace {
         case .minutes where parts.tm_hour == 0 && parts.tm_min == 0: return "\(month) \(parts.tm_mday)"
-        case .minutes: return "\(two(parts.tm_hour)):\(two(parts.tm_min))"
+        case .minutes: return "\(parts.tm_hour.padded(2)):\(parts.tm_min.padded(2))"
         case .days: return "\(month) \(parts.tm_mday)"
         case .months where parts.tm_mon == 0: return "\(Int(parts.tm_year) + 1900)"
         case .months: return month

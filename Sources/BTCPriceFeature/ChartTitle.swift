@@ -25,10 +25,10 @@ package struct ChartTitle: Sendable {
     }
 
     /// `BTC/USD $68,901.23  24h +1.25 %  low $67,800.00  high $69,120.50`, cut to fit. A stale price and candles in doubt come first.
-    package func parts(_ state: PriceState, width: Int) -> [Chart.Part] {
+    package func parts(_ state: PriceState, width: Int) -> [StyledLine.Part] {
         let money = MoneyFormatter()
         let price = state.quote.map { money.string(from: $0.value, currency: currency) } ?? PriceTexts.placeholder
-        var parts = [Chart.Part(text: "BTC/\(currency) \(price)", tone: .plain)]
+        var parts = [StyledLine.Part(text: "BTC/\(currency) \(price)")]
         let shown = candles.withoutDoubt
         guard let first = shown.first, let last = shown.last, let low = shown.map(\.low).min(),
             let high = shown.map(\.high).max()
@@ -36,19 +36,20 @@ package struct ChartTitle: Sendable {
         let day = PriceDay(
             since: Timestamp(milliseconds: first.start * 1000), open: first.open, high: high, low: low,
             close: last.close)
-        let tone: Chart.Tone = day.change < .zero ? .down : .up
+        let style: StyledLine.Style = day.change < .zero ? .bad : .good
         var more = [
-            Chart.Part(text: "  \(known(since: first.start)) \(PriceTexts.percent(day.changePercent))", tone: tone),
-            Chart.Part(text: "  low \(money.string(from: low, currency: currency))", tone: .plain),
-            Chart.Part(text: "  high \(money.string(from: high, currency: currency))", tone: .plain),
+            StyledLine.Part(
+                text: "  \(known(since: first.start)) \(PriceTexts.percent(day.changePercent))", style: style),
+            StyledLine.Part(text: "  low \(money.string(from: low, currency: currency))"),
+            StyledLine.Part(text: "  high \(money.string(from: high, currency: currency))"),
         ]
         let unconfirmed = candles.count(where: \.isInDoubt)
         // The first and the last one may begin before the span, or end after it.
         let partial = candles.dropFirst().dropLast().count { $0.coveredMinutes != nil }
         for (count, what) in [(unconfirmed, "unconfirmed"), (partial, "known in part")] where count > 0 {
-            more.insert(Chart.Part(text: "  \(count) of \(candles.count) \(what)", tone: .down), at: 0)
+            more.insert(StyledLine.Part(text: "  \(count) of \(candles.count) \(what)", style: .bad), at: 0)
         }
-        if state.freshness != .fresh { more.insert(Chart.Part(text: "  not current", tone: .down), at: 0) }
+        if state.freshness != .fresh { more.insert(StyledLine.Part(text: "  not current", style: .bad), at: 0) }
         var left = width - parts[0].text.count
         for part in more where part.text.count <= left {
             parts.append(part)

@@ -25,11 +25,6 @@ package enum ReaderTime {
 
     /// - Parameter isUTC: Whether a time without a zone is in UTC rather than in the reader's time zone. If the clocks show it twice, the first one
     ///   is used. A day begins at its first moment, also if the clock is set forward over midnight.
-    package static func read(_ text: String, isUTC: Bool, now: Timestamp) throws(Mistake) -> Timestamp {
-        try reading(text, isUTC: isUTC, now: now).time
-    }
-
-    /// The same as ``read(_:isUTC:now:)``, with the second one of two moments.
     package static func reading(_ text: String, isUTC: Bool, now: Timestamp) throws(Mistake) -> Reading {
         let calendar = ReaderCalendar(isUTC: isUTC)
         let today = calendar.startOfDay(now.wholeSeconds)

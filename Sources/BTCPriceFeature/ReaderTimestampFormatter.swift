@@ -31,8 +31,8 @@ package struct ReaderTimestampFormatter: TimestampFormatter, Hashable {
         let second = timestamp.wholeSeconds
         guard var parts = parts(of: second) else { return "-" }
         if isISO { return iso(parts) }
-        var clock = "\(Self.two(parts.tm_hour)):\(Self.two(parts.tm_min))"
-        if hasSeconds { clock += ":\(Self.two(parts.tm_sec))" }
+        var clock = "\(parts.tm_hour.padded(2)):\(parts.tm_min.padded(2))"
+        if hasSeconds { clock += ":\(parts.tm_sec.padded(2))" }
         // timegm(3) changes the zone.
         let zone = parts.tm_zone.map { String(cString: $0) } ?? ""
         let isTwice = calendar.moments(at: Int64(timegm(&parts))).count > 1
@@ -56,21 +56,15 @@ package struct ReaderTimestampFormatter: TimestampFormatter, Hashable {
     }
 
     private func isoDate(_ parts: tm) -> String {
-        let year = String(Int(parts.tm_year) + 1900)
-        return
-            "\(String(repeating: "0", count: max(0, 4 - year.count)))\(year)-\(Self.two(parts.tm_mon + 1))-\(Self.two(parts.tm_mday))"
+        "\((Int(parts.tm_year) + 1900).padded(4))-\((parts.tm_mon + 1).padded(2))-\(parts.tm_mday.padded(2))"
     }
 
     private func iso(_ parts: tm) -> String {
-        let time = "\(Self.two(parts.tm_hour)):\(Self.two(parts.tm_min)):\(Self.two(parts.tm_sec))"
+        let time = "\(parts.tm_hour.padded(2)):\(parts.tm_min.padded(2)):\(parts.tm_sec.padded(2))"
         guard !isUTC else { return "\(isoDate(parts))T\(time)Z" }
         let minutes = Int32(abs(parts.tm_gmtoff) / 60)
         return
-            "\(isoDate(parts))T\(time)\(parts.tm_gmtoff < 0 ? "-" : "+")\(Self.two(minutes / 60)):\(Self.two(minutes % 60))"
-    }
-
-    static func two(_ number: Int32) -> String {
-        number < 10 ? "0\(number)" : "\(number)"
+            "\(isoDate(parts))T\(time)\(parts.tm_gmtoff < 0 ? "-" : "+")\((minutes / 60).padded(2)):\((minutes % 60).padded(2))"
     }
 }
 

@@ -38,7 +38,7 @@ extension QuoteFile {
         json.write(to: &bytes, .lines)
         bytes.append(UInt8(ascii: "\n"))
         guard let place = Self.checksumPlace(in: bytes) else { throw Damage("no place for the checksum") }
-        bytes.replaceSubrange(place, with: Self.hexadecimal(CRC32.checksum(bytes)).utf8)
+        bytes.replaceSubrange(place, with: CRC32.checksum(bytes).padded(8, radix: 16).utf8)
         return bytes
     }
 
@@ -48,7 +48,7 @@ extension QuoteFile {
         guard let place = Self.checksumPlace(in: bytes) else { throw Damage("no checksum") }
         var blanked = bytes
         blanked.replaceSubrange(place, with: Self.blankChecksum.utf8)
-        guard bytes[place].elementsEqual(Self.hexadecimal(CRC32.checksum(blanked)).utf8) else {
+        guard bytes[place].elementsEqual(CRC32.checksum(blanked).padded(8, radix: 16).utf8) else {
             throw Damage("the checksum does not match")
         }
         do {
@@ -63,11 +63,6 @@ extension QuoteFile {
         } catch {
             throw Damage("not the expected JSON")
         }
-    }
-
-    private static func hexadecimal(_ value: UInt32) -> String {
-        let digits = String(value, radix: 16)
-        return String(repeating: "0", count: 8 - digits.count) + digits
     }
 
     /// The range of the eight checksum digits. The checksum is the first member.

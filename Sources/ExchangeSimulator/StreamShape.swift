@@ -1,4 +1,4 @@
-import FoundationEssentials
+import BTCPriceSocket
 
 /// The messages that the stream of a venue sends and understands, as on the real exchange.
 struct StreamShape {
@@ -72,40 +72,42 @@ struct StreamShape {
 
     /// Parses a text of the client.
     func request(_ text: String) -> Request {
+        let message = (try? JSONValue(parsing: Array(text.utf8)[...]))?.objectValue
         switch venue {
         case .binance:
-            guard let message: BinanceRequest = Self.decoded(text) else {
+            guard let message else {
                 return .invalid(
                     reply: #"{"error":{"code":3,"msg":"Invalid JSON: expected value at line 1 column 1"}}"#)
             }
-            guard message.method == "SUBSCRIBE" else {
+            let (method, id) = (message.text("method"), message.number("id"))
+            guard method == "SUBSCRIBE" else {
                 return .invalid(
                     reply:
-                        #"{"error":{"code":2,"msg":"Invalid request: unknown variant `\#(message.method ?? "")`"},"id":\#(message.id ?? 0)}"#
+                        #"{"error":{"code":2,"msg":"Invalid request: unknown variant `\#(method ?? "")`"},"id":\#(id ?? 0)}"#
                 )
             }
-            return .subscribe(Subscription(names: message.params ?? [], id: message.id))
+            return .subscribe(Subscription(names: message.texts("params"), id: id))
         case .coinbase, .cryptocompare:
-            guard let message: CoinbaseRequest = Self.decoded(text), message.type == "subscribe" else {
+            guard let message, message.text("type") == "subscribe" else {
                 return .invalid(reply: #"{"type":"error","message":"Malformed JSON"}"#)
             }
-            return .subscribe(Subscription(names: message.productIds ?? [], channels: message.channels ?? []))
+            return .subscribe(Subscription(names: message.texts("product_ids"), channels: message.texts("channels")))
         case .kraken:
-            let message: KrakenRequest? = Self.decoded(text)
-            switch message?.method {
-            case "ping": return .ping(message?.reqId)
+            let parameters = message?["params"]
+            switch message?.text("method") {
+            case "ping": return .ping(message?.number("req_id"))
             case "subscribe":
                 return .subscribe(
                     Subscription(
-                        names: message?.params?.symbol ?? [], channels: [message?.params?.channel ?? ""],
-                        id: message?.reqId, wantsSnapshot: message?.params?.snapshot ?? true))
+                        names: parameters?.texts("symbol") ?? [], channels: [parameters?.text("channel") ?? ""],
+                        id: message?.number("req_id"), wantsSnapshot: parameters?["snapshot"]?.boolValue ?? true))
             default: return .invalid(reply: #"{"error":"Malformed request","success":false}"#)
             }
         case .bitstamp:
-            guard let message: BitstampRequest = Self.decoded(text) else {
+            guard let message else {
                 return .invalid(reply: Self.bitstampError("Incorrect JSON format."))
             }
-            switch (message.event, message.data?.channel) {
+            switch (message.text("event"), message["data"]?.text("channel")) {
             case ("bts:heartbeat", _): return .ping(nil)
             case ("bts:subscribe", let channel?): return .subscribe(Subscription(names: [channel]))
             default: return .invalid(reply: Self.bitstampError("Bad subscription string."))
@@ -254,12 +256,14 @@ struct StreamShape {
         return (fraction.isEmpty ? price.filter { $0 != "." } + "." : price)
             + String(repeating: "0", count: max(0, 8 - fraction.count))
     }
+}
 
-    private static func decoded<Message: Decodable>(_ text: String) -> Message? {
-        let decoder = JSONDecoder()
-        decoder.keyDecodingStrategy = .convertFromSnakeCase
-        return try? decoder.decode(Message.self, from: Data(text.utf8))
-    }
+extension JSONValue {
+    fileprivate func texts(_ name: StaticString) -> [String] { self[name]?.arrayValue?.compactMap(\.stringValue) ?? [] }
+
+    fileprivate func text(_ name: StaticString) -> String? { self[name]?.stringValue }
+
+    fileprivate func number(_ name: StaticString) -> Int? { self[name]?.integerValue.map(Int.init) }
 }
 
 extension StreamShape.Held {
@@ -268,37 +272,4 @@ extension StreamShape.Held {
             trades: trades + others.trades.filter { !trades.contains($0) },
             heartbeats: heartbeats + others.heartbeats.filter { !heartbeats.contains($0) })
     }
-}
-
-private struct BinanceRequest: Decodable {
-    let method: String?
-    let params: [String]?
-    let id: Int?
-}
-
-private struct CoinbaseRequest: Decodable {
-    let type: String?
-    let productIds: [String]?
-    let channels: [String]?
-}
-
-private struct KrakenRequest: Decodable {
-    struct Parameters: Decodable {
-        let channel: String?
-        let symbol: [String]?
-        let snapshot: Bool?
-    }
-
-    let method: String?
-    let params: Parameters?
-    let reqId: Int?
-}
-
-private struct BitstampRequest: Decodable {
-    struct Channel: Decodable {
-        let channel: String?
-    }
-
-    let event: String?
-    let data: Channel?
 }

@@ -48,18 +48,11 @@ enum BTCCtl {
         } catch {
             let complaint = Complaint(word: "usage", message: error.message, status: ExitStatus.usage)
             // A status bar gets a line that it can show.
-            if let bar = bar(in: arguments) { return PriceOutput(form: .bar(bar)).tell(complaint) }
+            if let bar = Option.bar.text(in: arguments).flatMap(Bar.init(rawValue:)) {
+                return PriceOutput(form: .bar(bar)).tell(complaint)
+            }
             Output.tell(complaint, json: arguments.contains("--json"))
             return complaint.status
         }
-    }
-
-    /// The status bar that an invalid command line names.
-    private static func bar(in arguments: [String]) -> Bar? {
-        for (index, word) in arguments.enumerated() {
-            if word == "--bar", index + 1 < arguments.count { return Bar(rawValue: arguments[index + 1]) }
-            if word.hasPrefix("--bar=") { return Bar(rawValue: String(word.dropFirst(6))) }
-        }
-        return nil
     }
 }

@@ -8,8 +8,8 @@ import Testing
         let world = World()
         await world.ticker.start()
         await world.primary.isAsked()
-        async let first = world.getPrice.execute(.remoteFirst)
-        async let second = world.getPrice.execute(.noCache)
+        async let first = world.engine.price(.remoteFirst)
+        async let second = world.engine.price(.noCache)
         while await world.engine.callersWaiting < 3 { await Task.yield() }
         world.primary.answer("68901.23")
         #expect(try await first.quote?.value == price("68901.23"))
@@ -34,7 +34,7 @@ import Testing
         let world = World()
         await world.ticker.start()
         await world.primary.isAsked()
-        async let client = world.getPrice.execute(.noCache)
+        async let client = world.engine.price(.noCache)
         while await world.engine.callersWaiting < 2 { await Task.yield() }
         // Returns although the exchange has not responded, and the client's fetch continues.
         await world.ticker.pause()
@@ -101,7 +101,7 @@ import Testing
 
     @Test func `a thousand callers make one fetch`() async {
         let world = World()
-        let callers = (0..<1000).map { _ in Task { try await world.getPrice.execute(.remoteFirst) } }
+        let callers = (0..<1000).map { _ in Task { try await world.engine.price(.remoteFirst) } }
         await world.primary.isAsked()
         while await world.engine.callersWaiting < callers.count { await Task.yield() }
         world.primary.answer("68901.23")
@@ -115,7 +115,7 @@ import Testing
     @Test func `localFirst requests no source while a price is held`() async throws {
         let world = World()
         await world.engine.restore(cached("68000"))
-        let state = try await world.getPrice.execute()
+        let state = try await world.engine.price()
         #expect(state.quote?.value == price("68000"))
         #expect(state.freshness == .stale)
         #expect(world.primary.asks == 0)
@@ -123,7 +123,7 @@ import Testing
 
     @Test func `localFirst fetches if no price is held`() async throws {
         let world = World()
-        async let answer = world.getPrice.execute(.localFirst)
+        async let answer = world.engine.price(.localFirst)
         await world.primary.isAsked()
         world.primary.answer("68901.23")
         #expect(try await answer.freshness == .fresh)
@@ -132,7 +132,7 @@ import Testing
     @Test func `remoteFirst returns the held price and the reason if the fetch fails`() async throws {
         let world = World()
         await world.engine.restore(cached("68000"))
-        async let answer = world.getPrice.execute(.remoteFirst)
+        async let answer = world.engine.price(.remoteFirst)
         await world.primary.isAsked()
         world.primary.fail(.refused("HTTP 451"))
         await world.fallback.isAsked()
@@ -147,7 +147,7 @@ import Testing
         let world = World()
         await world.ticker.start()
         _ = await world.tick("68901.23")
-        let answer = Task { try await world.getPrice.execute(.noCache) }
+        let answer = Task { try await world.engine.price(.noCache) }
         await world.primary.isAsked()
         world.primary.fail()
         await world.fallback.isAsked()
@@ -159,9 +159,9 @@ import Testing
 
     @Test func `a caller that gives up does not end the fetch of the others`() async throws {
         let world = World()
-        let impatient = Task { try await world.getPrice.execute(.noCache) }
+        let impatient = Task { try await world.engine.price(.noCache) }
         await world.primary.isAsked()
-        async let patient = world.getPrice.execute(.noCache)
+        async let patient = world.engine.price(.noCache)
         while await world.engine.callersWaiting < 2 { await Task.yield() }
         impatient.cancel()
         while await world.engine.callersWaiting > 1 { await Task.yield() }
@@ -174,7 +174,7 @@ import Testing
 
     @Test func `a fetch without waiting callers is cancelled, starts no fallback, and is not a failure`() async throws {
         let world = World()
-        let task = Task { try await world.getPrice.execute(.noCache) }
+        let task = Task { try await world.engine.price(.noCache) }
         await world.primary.isAsked()
         task.cancel()
         _ = await task.result
@@ -183,7 +183,7 @@ import Testing
         let state = await world.engine.state
         #expect(state.quote == nil && state.tick == 0 && state.failure == PriceState.empty().failure)
         // The next one sends a new request.
-        async let answer = world.getPrice.execute(.noCache)
+        async let answer = world.engine.price(.noCache)
         await world.primary.isAsked()
         world.primary.answer("68901.23")
         #expect(try await answer.quote?.value == price("68901.23"))

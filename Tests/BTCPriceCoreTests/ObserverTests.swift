@@ -135,7 +135,7 @@ import Testing
         var answered = 0
         while true {
             let before = world.primary.asks
-            let answer = Task { try await world.getPrice.execute(.noCache) }
+            let answer = Task { try await world.engine.price(.noCache) }
             if await world.primary.wasAsked(after: before, orEndOf: answer) {
                 await world.primary.isAsked()
                 world.primary.answer("68901.23")

@@ -205,18 +205,18 @@ import Testing
         await setup.control.pauseIfIdle()
         _ = await setup.world.nextTick()
         setup.world.clock.advance(to: .seconds(30))
-        let getPrice = setup.world.getPrice
-        #expect(try await getPrice.execute(maxAge: 60_000).quote?.value == price("68901.23"), "young enough")
+        let world = setup.world
+        #expect(try await world.engine.price(maxAge: 60_000).quote?.value == price("68901.23"), "young enough")
         // Another client comes first: both wait until the ticks run.
         async let other: Void = setup.control.clientCame()
         await setup.control.clientCame()
         await other
-        async let asked = getPrice.execute(maxAge: 10_000)
+        async let asked = world.engine.price(maxAge: 10_000)
         await setup.nextTick("68950")
         #expect(try await asked.quote?.value == price("68950"))
         await setup.world.ticker.stop()
         setup.world.clock.advance(to: .seconds(45))
-        let old = try await getPrice.execute(maxAge: 10_000)
+        let old = try await world.engine.price(maxAge: 10_000)
         #expect(old.quote?.value == price("68950"), "a tick has ended, so nothing is requested")
     }
 

@@ -14,7 +14,6 @@ final class World: Sendable {
     let store: MemoryStore
     let engine: PriceEngine
     let ticker: OneSecondTicker
-    let getPrice: GetPrice
     let events: EventLog
     let now: TimeSource
     /// Whether each fresh quote was saved before it was shown.
@@ -55,7 +54,6 @@ final class World: Sendable {
             [plan], clock: clock, budget: .seconds(1), now: now, jitter: { 0.5 }, subscribers: [persist, watcher],
             report: { events.add($0) })
         ticker = OneSecondTicker([.init(.usd, interval)], clock: clock, target: engine)
-        getPrice = GetPrice(engine: engine, now: now)
     }
 
     /// Waits until a market's price is in the book.

@@ -32,7 +32,7 @@ import Testing
         return Chart(
             candles, axis: axis, currency: "USD", size: (width, height), isCandles: isCandles, isASCII: isASCII
         )
-        .lines.map { $0.map(\.text).joined() }
+        .lines.map { $0.parts.map(\.text).joined() }
     }
 
     /// The expected texts, each in a section of the file next to this one. UPDATE_GOLDEN writes them again.
@@ -100,10 +100,10 @@ import Testing
     @Test func `a fall is red and a rise green`() {
         let rise = [Candle(start: Self.now - 3000, 100), Candle(start: Self.now - 60, 110)]
         let fall = [Candle(start: Self.now - 3000, 110), Candle(start: Self.now - 60, 100)]
-        for (candles, tone) in [(rise, Chart.Tone.up), (fall, .down)] {
+        for (candles, style) in [(rise, StyledLine.Style.good), (fall, .bad)] {
             let axis = ChartSpan.hour.axis(now: Self.now, first: nil, isUTC: true, width: 80)
-            let tones = Set(Chart(candles, axis: axis, currency: "USD", size: (80, 20)).lines.joined().map(\.tone))
-            #expect(tones == [.plain, tone])
+            let lines = Chart(candles, axis: axis, currency: "USD", size: (80, 20)).lines
+            #expect(Set(lines.flatMap(\.parts).map(\.style)) == [.plain, style])
         }
     }
 
@@ -152,7 +152,7 @@ import Testing
 
     @Test(arguments: times)
     func `times are read as people write them`(text: String, seconds: Int64) throws {
-        let read = try ReaderTime.read(text, isUTC: true, now: now)
+        let read = try ReaderTime.reading(text, isUTC: true, now: now).time
         #expect(read.milliseconds - now.milliseconds == seconds * 1000)
     }
 
@@ -165,7 +165,7 @@ import Testing
         "2026-08-25T11:30:60",
     ])
     func `an invalid time is refused`(text: String) {
-        #expect(throws: ReaderTime.Mistake.self) { try ReaderTime.read(text, isUTC: true, now: now) }
+        #expect(throws: ReaderTime.Mistake.self) { try ReaderTime.reading(text, isUTC: true, now: now).time }
     }
 
     @Test func `a day begins at midnight, even if it has 23 or 25 hours`() throws {
@@ -175,7 +175,7 @@ import Testing
             ("yesterday", 1_793_012_400_000, 1_792_879_200),
         ] as [(String, Int64, Int64)] {
             let read = try inZone("Europe/Berlin") {
-                try ReaderTime.read(text, isUTC: false, now: Timestamp(milliseconds: milliseconds))
+                try ReaderTime.reading(text, isUTC: false, now: Timestamp(milliseconds: milliseconds)).time
             }
             #expect(read.milliseconds / 1000 == expected, "\(text) at \(milliseconds)")
         }
@@ -189,14 +189,14 @@ import Testing
         ("Europe/Berlin", "2026-10-25", 1_792_879_200),
     ])
     func `a time in an hour that occurs twice is in the first one`(zone: String, text: String, expected: Int64) throws {
-        let read = try inZone(zone) { try ReaderTime.read(text, isUTC: false, now: now) }
+        let read = try inZone(zone) { try ReaderTime.reading(text, isUTC: false, now: now).time }
         #expect(read.milliseconds / 1000 == expected)
     }
 
     @Test(arguments: [("Europe/Berlin", "2026-03-29T02:30"), ("America/New_York", "2026-03-08T02:30")])
     func `a time in a skipped hour is invalid`(zone: String, text: String) {
         inZone(zone) {
-            _ = #expect(throws: ReaderTime.Mistake.self) { try ReaderTime.read(text, isUTC: false, now: now) }
+            _ = #expect(throws: ReaderTime.Mistake.self) { try ReaderTime.reading(text, isUTC: false, now: now).time }
         }
     }
 

@@ -42,7 +42,7 @@ import Testing
                 #expect(calendar.startOfDay(after: moment) == end)
                 let now = Timestamp(milliseconds: moment * 1000)
                 for (text, expected) in [(day, start), ("today", start), ("yesterday", before)] {
-                    let read = try ReaderTime.read(text, isUTC: false, now: now)
+                    let read = try ReaderTime.reading(text, isUTC: false, now: now).time
                     #expect(read.milliseconds == expected * 1000, "\(text)")
                 }
                 #expect(ReaderTimestampFormatter(isISO: true).date(of: now) == day)
@@ -54,7 +54,7 @@ import Testing
         inZone("Pacific/Apia") {
             let now = Timestamp(milliseconds: 1_795_000_000_000)
             let mistake = #expect(throws: ReaderTime.Mistake.self) {
-                try ReaderTime.read("2011-12-30", isUTC: false, now: now)
+                try ReaderTime.reading("2011-12-30", isUTC: false, now: now).time
             }
             #expect(mistake?.message == "there is no day '2011-12-30' in this time zone")
         }
@@ -103,7 +103,7 @@ import Testing
             ("-1mo", 1_780_228_800, "2026-04-30T12:00:00Z"), ("2y", 1_780_228_800, "2024-05-31T12:00:00Z"),
         ] as [(String, Int64, String)])
     func `a year and a month ago are by the calendar`(text: String, now: Int64, expected: String) throws {
-        let read = try ReaderTime.read(text, isUTC: true, now: Timestamp(milliseconds: now * 1000 + 7))
+        let read = try ReaderTime.reading(text, isUTC: true, now: Timestamp(milliseconds: now * 1000 + 7)).time
         #expect(ReaderTimestampFormatter(isUTC: true, isISO: true).string(from: read) == expected)
         #expect(read.milliseconds % 1000 == 7)
     }
@@ -111,9 +111,9 @@ import Testing
     @Test func `a year ago has the same time of day in the reader's zone`() throws {
         // On 2024-10-28 Berlin had winter time, on 2023-10-28 summer time.
         let read = try inZone("Europe/Berlin") {
-            let now = try ReaderTime.read("2024-10-28T09:00", isUTC: false, now: Timestamp(milliseconds: 0))
+            let now = try ReaderTime.reading("2024-10-28T09:00", isUTC: false, now: Timestamp(milliseconds: 0)).time
             return ReaderTimestampFormatter(isISO: true).string(
-                from: try ReaderTime.read("1y", isUTC: false, now: now))
+                from: try ReaderTime.reading("1y", isUTC: false, now: now).time)
         }
         #expect(read == "2023-10-28T09:00:00+02:00")
     }

@@ -32,7 +32,6 @@ struct VirtualCurrency {
 final class VirtualDaemon: Sendable {
     private let engine: PriceEngine
     private let ticker: OneSecondTicker
-    private let getPrice: GetPrice
     private let observing: Task<Void, Never>
     private let streaming: Task<Void, Never>
 
@@ -107,7 +106,6 @@ final class VirtualDaemon: Sendable {
                 }
             })
         ticker = OneSecondTicker(currencies.map { .init($0.currency, $0.interval) }, clock: clock, target: engine)
-        getPrice = GetPrice(engine: engine, now: now)
         let stored = store.load()
         await engine.resume(stored.cooldowns)
         for price in stored.prices { await engine.restore(price) }
@@ -144,7 +142,7 @@ final class VirtualDaemon: Sendable {
     /// Requests the newest price, as a client does.
     func refresh() async -> Bool {
         do throws(FetchFailure) {
-            return try await getPrice.execute(.noCache).quote != nil
+            return try await engine.price(.noCache).quote != nil
         } catch {
             return false
         }

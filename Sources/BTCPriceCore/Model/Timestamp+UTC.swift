@@ -6,8 +6,8 @@ extension Timestamp {
         var seconds = time_t(milliseconds / 1000 - (milliseconds % 1000 < 0 ? 1 : 0))
         var time = tm()
         gmtime_r(&seconds, &time)
-        let rest = [time.tm_mon + 1, time.tm_mday, time.tm_hour, time.tm_min, time.tm_sec].map { Int64($0).padded(2) }
-        let year = (Int64(time.tm_year) + 1900).padded(4)
+        let rest = [time.tm_mon + 1, time.tm_mday, time.tm_hour, time.tm_min, time.tm_sec].map { $0.padded(2) }
+        let year = (Int(time.tm_year) + 1900).padded(4)
         return "\(year)-\(rest[0])-\(rest[1]) \(rest[2]):\(rest[3]):\(rest[4]) UTC"
     }
 
@@ -15,10 +15,10 @@ extension Timestamp {
     package var utcDate: String { String(utcText.prefix { $0 != " " }) }
 }
 
-extension Int64 {
+extension FixedWidthInteger {
     /// The number with at least this many digits, with zeros before it.
-    package func padded(_ width: Int) -> String {
-        let digits = String(self)
+    @inlinable package func padded(_ width: Int, radix: Int = 10) -> String {
+        let digits = String(self, radix: radix)
         return String(repeating: "0", count: Swift.max(0, width - digits.count)) + digits
     }
 }

@@ -20,8 +20,8 @@ final class HTTPDate {
         let days = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
         let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
         let (day, month) = (days[Int(parts.tm_wday)], months[Int(parts.tm_mon)])
-        let clock = [parts.tm_hour, parts.tm_min, parts.tm_sec].map { Int64($0).padded(2) }.joined(separator: ":")
-        return "\(day), \(Int64(parts.tm_mday).padded(2)) \(month) \(parts.tm_year + 1900) \(clock) GMT"
+        let clock = [parts.tm_hour, parts.tm_min, parts.tm_sec].map { $0.padded(2) }.joined(separator: ":")
+        return "\(day), \(parts.tm_mday.padded(2)) \(month) \(parts.tm_year + 1900) \(clock) GMT"
     }
 
     /// `2026-08-25T14:30:05.123Z` (RFC 3339)

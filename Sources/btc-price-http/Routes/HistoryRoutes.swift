@@ -162,7 +162,7 @@ struct HistoryRoutes: Sendable {
     /// Reads a time, in UTC if it has no zone. It is cut to whole seconds, so that requests within the same second share a call.
     private static func time(_ text: String, _ name: String) throws(Problem) -> Timestamp {
         do throws(ReaderTime.Mistake) {
-            let read = try ReaderTime.read(text, isUTC: true, now: .now)
+            let read = try ReaderTime.reading(text, isUTC: true, now: .now).time
             return Timestamp(milliseconds: read.milliseconds / 1000 * 1000)
         } catch {
             throw Problem(.badRequest, "\(name) is a time such as 24h, 2026-08-25 or 2026-08-25T14:30:00Z.")

@@ -125,14 +125,6 @@ struct ChartView {
         let drawn = chart.lines
         guard !drawn.isEmpty else { throw .nothingKnown(in: state) }
         let title = ChartTitle(candles, currency: currency, span: span, now: now)
-        return [StyledLine(title.parts(state, width: size.width).map(StyledLine.Part.init))]
-            + drawn.map { StyledLine($0.map(StyledLine.Part.init)) }
-    }
-}
-
-extension StyledLine.Part {
-    fileprivate init(_ part: Chart.Part) {
-        self.init(
-            text: part.text, style: part.tone == .up ? .good : part.tone == .down ? .bad : .plain)
+        return [StyledLine(title.parts(state, width: size.width))] + drawn
     }
 }

@@ -1,5 +1,6 @@
 import BTCPriceSocket
 import BTCPriceCore
+import CommandLine
 
 /// The completions that need the daemon: what it has now.
 enum Completions {
@@ -18,9 +19,6 @@ enum Completions {
     private static func ask<Result>(
         _ words: [String], _ question: (inout PriceConnection) throws(ClientError) -> Result
     ) -> Result? {
-        let socket =
-            words.firstIndex(of: "--socket").flatMap { words.dropFirst($0 + 1).first }
-            ?? words.first { $0.hasPrefix("--socket=") }.map { String($0.dropFirst("--socket=".count)) }
-        return try? Connecting.withDaemon(socket: socket, patience: Bar.patience, question)
+        try? Connecting.withDaemon(socket: Option.socket.text(in: words), patience: Bar.patience, question)
     }
 }

@@ -5,6 +5,12 @@ import CommandLine
 // The options that several commands share, and what is read from them.
 
 extension Option {
+    /// Its value in a command line that may not be valid.
+    func text(in words: [String]) -> String? {
+        words.firstIndex(of: name).flatMap { words.dropFirst($0 + 1).first }
+            ?? words.first { $0.hasPrefix("\(name)=") }.map { String($0.dropFirst(name.count + 1)) }
+    }
+
     static let socket = Option(
         "--socket", value: "path",
         "The daemon's socket. Default: $BTC_PRICED_SOCKET, the user's own daemon, the system's.",

@@ -1,3 +1,4 @@
+import BTCPriceFeature
 import Glibc
 
 /// A few terminal lines that are redrawn in place.

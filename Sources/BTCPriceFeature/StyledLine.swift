@@ -1,27 +1,7 @@
-import Glibc
-
-/// When the output is coloured.
-enum ColorChoice: String, CaseIterable {
-    case auto
-    case always
-    case never
-
-    /// - Parameters:
-    ///   - isTerminal: Whether standard output is a terminal.
-    ///   - environment: Looks up a variable. `NO_COLOR` (no-color.org) counts unless it is empty.
-    func isWanted(isTerminal: Bool, environment: (String) -> String?) -> Bool {
-        switch self {
-        case .always: true
-        case .never: false
-        case .auto: isTerminal && environment("TERM") != "dumb" && (environment("NO_COLOR") ?? "").isEmpty
-        }
-    }
-}
-
 /// A line of text with styled parts.
-struct StyledLine: Equatable {
+package struct StyledLine: Sendable, Equatable {
     /// A style: a parameter of SGR (ECMA-48, 8.3.117).
-    enum Style: Int {
+    package enum Style: Int, Sendable {
         case plain = 0
         case faint = 2
         case bad = 31
@@ -29,26 +9,31 @@ struct StyledLine: Equatable {
         case alarm = 33
     }
 
-    struct Part: Equatable {
-        var text: String
-        var style = Style.plain
+    package struct Part: Sendable, Equatable {
+        package var text: String
+        package var style: Style
+
+        package init(text: String, style: Style = .plain) {
+            self.text = text
+            self.style = style
+        }
     }
 
-    var parts: [Part] = []
+    package var parts: [Part] = []
 
-    init(_ text: String) {
+    package init(_ text: String) {
         parts = [Part(text: text)]
     }
 
-    init(_ parts: [Part]) {
+    package init(_ parts: [Part]) {
         self.parts = parts
     }
 
     /// The width in columns. Every character takes one column.
-    var width: Int { parts.reduce(0) { $0 + $1.text.count } }
+    package var width: Int { parts.reduce(0) { $0 + $1.text.count } }
 
     /// The first `columns` columns of the line.
-    func prefix(_ columns: Int) -> StyledLine {
+    package func prefix(_ columns: Int) -> StyledLine {
         var left = columns
         var kept: [Part] = []
         for part in parts where left > 0 {
@@ -60,7 +45,7 @@ struct StyledLine: Equatable {
     }
 
     /// The line, shortened to this number of columns with an ellipsis if it is longer.
-    func cut(to columns: Int, isUnicode: Bool) -> StyledLine {
+    package func cut(to columns: Int, isUnicode: Bool) -> StyledLine {
         guard width > columns else { return self }
         let ellipsis = isUnicode ? "…" : "..."
         var kept = prefix(max(0, columns - ellipsis.count))
@@ -69,7 +54,7 @@ struct StyledLine: Equatable {
     }
 
     /// The line as text, with SGR sequences if it is coloured.
-    func text(isColored: Bool) -> String {
+    package func text(isColored: Bool) -> String {
         parts.map { part in
             isColored && part.style != .plain ? "\u{1B}[\(part.style.rawValue)m\(part.text)\u{1B}[m" : part.text
         }.joined()
