@@ -141,6 +141,14 @@ func prices(_ answer: HTTPResponse, _ markets: Market...) throws(PriceLoadingErr
     return try exchange.prices(answer, of: markets)
 }
 
+extension Exchange {
+    /// The prices of some markets in a response.
+    func prices(_ response: HTTPResponse, of wanted: [Market]) throws(PriceLoadingError) -> [LoadedPrice] {
+        let markets = wanted.compactMap { market in description.markets.first { $0.market == market } }
+        return try TickerReader(description, markets).prices(response)
+    }
+}
+
 /// An exchange whose description has what no built-in one has: a row, quotes, a time outside the row, errors of two kinds.
 let described: Exchange = {
     let text = """

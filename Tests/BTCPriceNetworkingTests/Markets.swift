@@ -18,5 +18,6 @@ func prices(_ response: HTTPResponse, _ markets: Market...) throws(PriceLoadingE
 
 func prices(_ response: HTTPResponse, _ markets: [Market]) throws(PriceLoadingError) -> [LoadedPrice] {
     guard let exchange = Exchange.all.first(where: { $0.name == markets[0].venue }) else { fatalError("\(markets)") }
-    return try exchange.prices(response, of: markets)
+    let described = markets.compactMap { market in exchange.description.markets.first { $0.market == market } }
+    return try TickerReader(exchange.description, described).prices(response)
 }

@@ -112,7 +112,9 @@ extension VirtualExchange.State {
         case .hang: return (.seconds(3600), .failure(.unreachable("reset")))
         case .slow: return (near * 8, .success(price(exchange, at: now)))
         case .garbage: return (near, .failure(.invalidData("a page of HTML instead of JSON")))
-        case .staleNode where Int.random(in: 0..<4, using: &generator) == 0 && !exchange.venue.provides.isEmpty:
+        case .staleNode
+        where Int.random(in: 0..<4, using: &generator) == 0
+            && (exchange.hasTime || exchange.hasSequence):
             return (
                 near,
                 .success(
@@ -141,7 +143,7 @@ extension VirtualExchange.State {
         return LoadedPrice(
             exchange.dollars, Price(Int64(cents), scale: 2),
             position: FeedPosition(
-                time: exchange.venue.provides.contains(.time) ? Timestamp(milliseconds: time) : nil,
-                sequence: exchange.venue.provides.contains(.sequence) ? trades : nil))
+                time: exchange.hasTime ? Timestamp(milliseconds: time) : nil,
+                sequence: exchange.hasSequence ? trades : nil))
     }
 }

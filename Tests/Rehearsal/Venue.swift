@@ -103,8 +103,8 @@ final class ScriptedVenue: PriceLoader {
     private func ordinaryPosition(_ seconds: Double) -> FeedPosition {
         let milliseconds = VirtualDaemon.wallStart + Int64(seconds * 1000)
         return FeedPosition(
-            time: venue.provides.contains(.time) ? Timestamp(milliseconds: milliseconds) : nil,
-            sequence: venue.provides.contains(.sequence) ? milliseconds : nil)
+            time: exchange.hasTime ? Timestamp(milliseconds: milliseconds) : nil,
+            sequence: exchange.hasSequence ? milliseconds : nil)
     }
 }
 

@@ -6,33 +6,15 @@ package struct Venue: Sendable, Hashable {
     package let limits: [RequestLimit]
     /// How long its servers cache a response; zero if they make each response anew.
     package let cacheTime: Duration
-    /// The parts of a ``FeedPosition`` that its responses contain.
-    package let provides: Provided
     /// The venue that its prices come from, if that is another one. The two are one source, and count once.
     package let upstream: String?
 
-    /// What shows whether a price is old.
-    package struct Provided: OptionSet, Sendable, Hashable {
-        package let rawValue: Int
-
-        package init(rawValue: Int) {
-            self.rawValue = rawValue
-        }
-
-        /// The venue's own time.
-        package static let time = Provided(rawValue: 1)
-        /// The number of the trade.
-        package static let sequence = Provided(rawValue: 2)
-    }
-
     package init(
-        _ name: String, limits: [RequestLimit] = [], cacheTime: Duration = .zero, provides: Provided = [],
-        upstream: String? = nil
+        _ name: String, limits: [RequestLimit] = [], cacheTime: Duration = .zero, upstream: String? = nil
     ) {
         self.name = name
         self.limits = limits
         self.cacheTime = cacheTime
-        self.provides = provides
         self.upstream = upstream
     }
 

@@ -16,7 +16,7 @@ package struct Exchange: Sendable {
         }
     }
 
-    let description: ExchangeDescription
+    package let description: ExchangeDescription
     /// Its market for each currency that it has one for.
     package let markets: [Currency: Market]
     /// Its candles; `nil` if it has none that are requested.
@@ -95,12 +95,6 @@ package struct Exchange: Sendable {
 
     /// The currencies of the exchanges that are built in.
     package static let currencies = Currency.known.filter { currency in all.contains { $0.markets[currency] != nil } }
-
-    /// The prices of some markets in a response.
-    func prices(_ response: HTTPResponse, of wanted: [Market]) throws(PriceLoadingError) -> [LoadedPrice] {
-        let markets = wanted.compactMap { market in description.markets.first { $0.market == market } }
-        return try TickerReader(description, markets).prices(response)
-    }
 
     private static let candles: [String: CandleSource] = [
         "binance": .binance, "bitstamp": .bitstamp, "coinbase": .coinbase, "kraken": .kraken,

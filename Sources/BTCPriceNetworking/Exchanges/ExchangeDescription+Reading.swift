@@ -86,13 +86,9 @@ extension ExchangeDescription {
         longestBody = try Self.size(table) ?? HTTPRequest.usualBody
         let weight = try table.integer("weight", 1...10_000) ?? 1
         let limits = try table.list("limits").map { text throws(SettingsError) in try Self.limit(text, weight, table) }
-        var provides: Venue.Provided = []
-        if timeMeaning == .trade || timeMeaning == .book { provides.insert(.time) }
-        if sequence != nil { provides.insert(.sequence) }
         venue = Venue(
             name, limits: limits.isEmpty ? [Self.usualLimit] : limits,
             cacheTime: .milliseconds(try table.integer("cache-ms", 0...600_000) ?? 0),
-            provides: provides,
             upstream: try table.text("upstream"))
         guard !isOfRates || timeMeaning == .book else {
             throw table.error("time", "must be the place of the day of the rates, with time-is = \"book\"")

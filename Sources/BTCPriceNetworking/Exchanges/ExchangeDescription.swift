@@ -99,10 +99,10 @@ package struct ExchangeDescription: Sendable {
     let bid: String?
     let ask: String?
     let time: String?
-    var timeMeaning: TimeMeaning?
+    package var timeMeaning: TimeMeaning?
     /// Milliseconds that are added to the time in the body, whose zone is wrong.
     let timeOffset: Int64
-    let sequence: String?
+    package let sequence: String?
     let required: [(place: String, value: Required)]
     /// Values that the body must have if there is one at their place.
     let expected: [(place: String, value: Required)]

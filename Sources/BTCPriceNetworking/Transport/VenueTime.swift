@@ -7,14 +7,7 @@ enum VenueTime {
         var bytes = Array(text.utf8)
         if bytes.count == 10 { bytes += Array("T00:00:00".utf8) }
         var offset: Int64 = 0
-        func number(_ range: Range<Int>) -> Int64? {
-            var value: Int64 = 0
-            for byte in bytes[range] {
-                guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) else { return nil }
-                value = value * 10 + Int64(byte - UInt8(ascii: "0"))
-            }
-            return value
-        }
+        func number(_ range: Range<Int>) -> Int64? { Self.number(bytes[range]) }
         if bytes.last == UInt8(ascii: "Z") {
             bytes.removeLast()
         } else if bytes.count >= 25, bytes[bytes.count - 3] == UInt8(ascii: ":"),
@@ -43,6 +36,16 @@ enum VenueTime {
         }
         let seconds = ((days(year, month, day) * 24 + hour) * 60 + minute) * 60 + second
         return seconds * 1000 + fraction - offset
+    }
+
+    /// A number of at most 18 digits; `nil` if there is anything else.
+    private static func number(_ digits: some Sequence<UInt8>) -> Int64? {
+        var value: Int64 = 0
+        for digit in digits {
+            guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(digit) else { return nil }
+            value = value * 10 + Int64(digit - UInt8(ascii: "0"))
+        }
+        return value
     }
 
     /// Milliseconds since 1970 of a number of seconds, milliseconds, microseconds or nanoseconds since then. For times from 2001 to
@@ -81,14 +84,8 @@ enum VenueTime {
             guard hasZone || words.count == 7 else { return nil }
             let places = hasZone ? [1, 2, 3, 4, 5, 6] : [2, 1, 6, 3, 4, 5]
             func number(_ place: Int) -> Int64? {
-                var value: Int64 = 0
                 let digits = bytes[words[places[place]]]
-                guard digits.count <= 4 else { return nil }
-                for digit in digits {
-                    guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(digit) else { return nil }
-                    value = value * 10 + Int64(digit - UInt8(ascii: "0"))
-                }
-                return value
+                return digits.count <= 4 ? Self.number(digits) : nil
             }
             guard let month = months.firstIndex(where: { bytes[words[places[1]]].elementsEqual($0.utf8) }),
                 let day = number(0), let year = number(2), let hour = number(3), let minute = number(4),

@@ -42,51 +42,38 @@ final class DaemonClient: Sendable {
     init(maxAge: Int64, socket: @escaping @Sendable () -> String) {
         self.maxAge = maxAge
         let link = DaemonLink(timeout: .seconds(2), socket: socket)
-        currencies = KeptReplies { _ in
-            await link.call { connection throws(ClientError) in
-                PriceList(currencies: try connection.listCurrencies(), time: .now())
-            }
+        currencies = KeptReplies(link) { _, connection throws(ClientError) in
+            PriceList(currencies: try connection.listCurrencies(), time: .now())
         }
         // Use another connection, because the daemon replies only after a tick if it was idle.
         let waiting = DaemonLink(timeout: .seconds(10), socket: socket)
-        let current = { @Sendable (wanted: Current) in
-            await waiting.call { connection throws(ClientError) in try Self.prices(wanted, connection: &connection) }
-        }
-        prices = KeptReplies(limit: 256, call: current)
+        prices = KeptReplies(waiting, limit: 256, call: Self.prices)
         // Clients can vary the age without limit.
-        pricesOfOtherAges = KeptReplies(limit: 64, rate: CallRate(burst: 100, perSecond: 20), call: current)
-        status = KeptReplies { _ in
-            await link.call { connection throws(ClientError) in try connection.getStatus() }
+        pricesOfOtherAges = KeptReplies(
+            waiting, limit: 64, rate: CallRate(burst: 100, perSecond: 20), call: Self.prices)
+        status = KeptReplies(link) { _, connection throws(ClientError) in try connection.getStatus() }
+        sources = KeptReplies(link) { currency, connection throws(ClientError) in
+            try connection.listSources(currency)
         }
-        sources = KeptReplies { currency in
-            await link.call { connection throws(ClientError) in try connection.listSources(currency) }
-        }
-        days = KeptReplies { currency in
-            await link.call { connection throws(ClientError) in try connection.day(of: currency) }
-        }
+        days = KeptReplies(link) { currency, connection throws(ClientError) in try connection.day(of: currency) }
         // On their own connections: neither the metrics of 150 currencies nor a slow disk may delay a price.
         let long = DaemonLink(timeout: .seconds(5), socket: socket)
-        metrics = KeptReplies { _ in
-            await long.call { connection throws(ClientError) in try connection.getMetrics() }
-        }
+        metrics = KeptReplies(long) { _, connection throws(ClientError) in try connection.getMetrics() }
         let past = DaemonLink(timeout: .seconds(10), socket: socket)
         // Clients can vary requests for the past without limit, so the calls are limited.
         let rate = CallRate(burst: 100, perSecond: 20)
-        histories = KeptReplies(for: .seconds(1), limit: 4, rate: rate) { query in
-            await past.call { connection throws(ClientError) in
-                var (all, currency, next) = ([Candle](), "", Timestamp?.none)
-                try connection.history(query) { candles, named, following in
-                    all += candles
-                    (currency, next) = (named, following)
-                }
-                return Candles(currency: currency, candles: all, next: next)
+        histories = KeptReplies(past, for: .seconds(1), limit: 4, rate: rate) {
+            query, connection throws(ClientError) in
+            var (all, currency, next) = ([Candle](), "", Timestamp?.none)
+            try connection.history(query) { candles, named, following in
+                all += candles
+                (currency, next) = (named, following)
             }
+            return Candles(currency: currency, candles: all, next: next)
         }
-        moments = KeptReplies(for: .seconds(1), rate: rate) { moment in
-            await past.call { connection throws(ClientError) in
-                let reply = try connection.price(at: moment.time, in: moment.currency)
-                return (reply.known, reply.currency)
-            }
+        moments = KeptReplies(past, for: .seconds(1), rate: rate) { moment, connection throws(ClientError) in
+            let reply = try connection.price(at: moment.time, in: moment.currency)
+            return (reply.known, reply.currency)
         }
     }
 
@@ -106,7 +93,7 @@ final class DaemonClient: Sendable {
     }
 
     private static func prices(
-        _ wanted: Current, connection: inout PriceConnection
+        _ wanted: Current, _ connection: inout PriceConnection
     ) throws(ClientError) -> PriceList {
         var (currencies, tooOld) = ([CurrencyMessage](), [String: PriceTooOld]())
         for var message in try connection.listCurrencies() where [nil, message.currency].contains(wanted.currency) {

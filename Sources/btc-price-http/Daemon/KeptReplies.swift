@@ -1,3 +1,4 @@
+import BTCPriceSocket
 import BTCPriceCore
 import Synchronization
 
@@ -15,18 +16,21 @@ final class KeptReplies<Question: Sendable & Hashable, Reply: Sendable>: Sendabl
 
     private let time: Int64
     private let limit: Int
-    private let call: @Sendable (Question) async -> Result<Reply, Problem>
+    private let link: DaemonLink
+    private let call: @Sendable (Question, inout PriceConnection) throws(ClientError) -> Reply
     private let rate: CallRate?
     private let state = Mutex(State())
 
     /// - Parameters:
+    ///   - link: The connection for the calls.
     ///   - time: How long a reply is kept.
     ///   - limit: The maximum number of replies that are kept, because clients can vary requests without limit.
     ///   - rate: The rate limit for calls; `nil` if there are only few different requests.
     init(
-        for time: Duration = .milliseconds(250), limit: Int = 16, rate: CallRate? = nil,
-        call: @escaping @Sendable (Question) async -> Result<Reply, Problem>
+        _ link: DaemonLink, for time: Duration = .milliseconds(250), limit: Int = 16, rate: CallRate? = nil,
+        call: @escaping @Sendable (Question, inout PriceConnection) throws(ClientError) -> Reply
     ) {
+        self.link = link
         self.time = time.wholeMilliseconds
         self.limit = limit
         self.call = call
@@ -59,7 +63,7 @@ final class KeptReplies<Question: Sendable & Hashable, Reply: Sendable>: Sendabl
     }
 
     private func run(_ question: Question) async -> Outcome {
-        let outcome = await call(question)
+        let outcome = await link.call { connection throws(ClientError) in try self.call(question, &connection) }
         let present = ObservationTime.now().boottime
         state.withLock { state in
             if state.known.count >= limit { state.known = state.known.filter { present - $0.value.at < time } }

@@ -92,7 +92,7 @@ enum History {
         var table: [[String]] = []
         var (count, known) = (Int64(0), Int64(0))
         var (isFirst, note) = (true, String?.none)
-        do throws(Complaint) {
+        return Output.status(json: options.form == .json) { () throws(Complaint) in
             let state = try Connecting.withDaemon(socket: options.socket) {
                 connection throws(ClientError) -> PriceState? in
                 var step = options.step ?? Candle.Step.second
@@ -127,13 +127,10 @@ enum History {
             }
             for note in options.notes { Output.complain(note) }
             guard count > 0 else { throw .nothingKnown(in: state, note: note) }
-        } catch {
-            Output.tell(error, json: options.form == .json)
-            return error.status
+            if isTable { Output.line(Table.lines(table).joined(separator: "\n")) }
+            if let note { Output.complain(note) }
+            return ExitStatus.success
         }
-        if isTable { Output.line(Table.lines(table).joined(separator: "\n")) }
-        if let note { Output.complain(note) }
-        return ExitStatus.success
     }
 
     /// Requests candles, from the oldest to the newest.
