@@ -52,7 +52,7 @@ func rehearseHistory(days: Int, seed: UInt64, path: String?, clock: VirtualClock
     try await clock.sleep(until: clock.instant(at: .seconds(days * 86_400)))
     await daemon.stop()
     history.close()
-    await store.close(within: .seconds(60))
+    store.close()
     let file = "\(folder.path)/\(HistoryStore.fileName)"
     var status = stat()
     stat(file, &status)

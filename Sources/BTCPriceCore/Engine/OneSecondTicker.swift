@@ -66,8 +66,6 @@ package actor OneSecondTicker {
         loops = intervals.map { Loop(interval: $0) }
     }
 
-    var isRunning: Bool { phase == .running }
-
     /// Whether the ticks are stopped by ``pause(_:)``.
     package var isPaused: Bool { phase == .paused }
 

@@ -174,7 +174,15 @@ package final class HistoryStore: CandleArchive {
         }
     }
 
-    /// Writes the held candles and closes the file. Waits for it for at most this time.
+    /// Writes the held candles and closes the file.
+    package func close() {
+        queue.sync {
+            commit()
+            files.database = nil
+        }
+    }
+
+    /// The same. Waits for it for at most this time.
     package func close(within longest: Duration) async {
         await withCheckedContinuation { continuation in
             let waiting = Mutex<CheckedContinuation<Void, Never>?>(continuation)

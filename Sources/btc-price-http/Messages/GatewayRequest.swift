@@ -68,8 +68,8 @@ struct GatewayRequest: Sendable {
             return match.flatMap { $0.weight > 0 ? $0 : nil }
         }
         let accepted = offered.compactMap { type in rank(type).map { (type: type, rank: $0) } }
-        return accepted.reduce(accepted.first) { best, other in best.map { $0.rank < other.rank ? other : $0 } }?.type
-            ?? offered[0]
+        // The first one of those with the highest rank.
+        return accepted.max { $0.rank < $1.rank }?.type ?? offered[0]
     }
 }
 

@@ -36,7 +36,6 @@ final class GatewayConnection: ChannelInboundHandler {
     private var isEnding = false
     /// Whether the client sends no more.
     private var isInputClosed = false
-    private var hasEntered = false
     /// When the connection is closed if nothing happens; `nil` for never.
     private var deadline: NIODeadline?
     private var timer: (scheduled: Scheduled<Void>, deadline: NIODeadline)?
@@ -65,7 +64,6 @@ final class GatewayConnection: ChannelInboundHandler {
     func channelActive(context: ChannelHandlerContext) {
         let address = arrival.isLocal ? nil : arrival.remoteAddress
         guard environment.table.enter(self, from: address) else { return close() }
-        hasEntered = true
         wait(environment.limits.requestTimeout)
         context.fireChannelActive()
     }
@@ -73,7 +71,7 @@ final class GatewayConnection: ChannelInboundHandler {
     func channelInactive(context: ChannelHandlerContext) {
         phase = .closing
         timer?.scheduled.cancel()
-        if hasEntered { environment.table.leave(self) }
+        environment.table.leave(self)
         environment.streams.leave(self)
         context.fireChannelInactive()
     }

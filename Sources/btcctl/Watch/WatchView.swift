@@ -57,15 +57,13 @@ struct WatchView {
     /// The price line. If it does not fit, the price comes first and the time is on a second line.
     private func price(_ model: PriceViewModel, width: Int) -> [StyledLine] {
         guard model.price != PriceTexts.placeholder else { return [StyledLine(model.line)] }
-        var style: StyledLine.Style
-        var mark: String
-        switch model.direction {
-        case .up: (style, mark) = (.good, isUnicode ? " ▲" : " +")
-        case .down: (style, mark) = (.bad, isUnicode ? " ▼" : " -")
-        case .flat: (style, mark) = (.plain, "")
-        }
         // A price that is not current has no direction.
-        if model.banner != nil { (style, mark) = (.plain, "") }
+        let (style, mark): (StyledLine.Style, String) =
+            switch model.banner == nil ? model.direction : .flat {
+            case .up: (.good, isUnicode ? " ▲" : " +")
+            case .down: (.bad, isUnicode ? " ▼" : " -")
+            case .flat: (.plain, "")
+            }
         let price = StyledLine.Part(text: model.price + mark, style: style)
         let time = PriceTexts.line(model.timestamp, "")
         let line = StyledLine([.init(text: time), price])
