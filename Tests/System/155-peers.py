@@ -164,6 +164,21 @@ def liar():
     stop(second, first, honest, wrong)
 
 
+@scenario("a peer counts in a median, and the median names it", beside=True)
+def median():
+    simulator = replaying("68900")
+    first = leader(simulator)
+    fresh(first.place)
+    second = Daemon(Place(), simulator.urls, "--mode", "median", "--quorum", "3", sources=("coinbase", "kraken"),
+                    peers={"alpha": first.place})
+    seen = fresh(second.place)
+    equal(seen["consensus"]["sources"], ["alpha", "coinbase", "kraken"])
+    equal((seen["quote"]["source"], seen["quote"]["via"]), ("median", "alpha"))
+    first.kill()
+    wait_until(lambda: state(second.place)["freshness"] == "stale", what="too few for the quorum")
+    stop(second, simulator)
+
+
 @scenario("a paused follower disconnects its peer, a reload adds and removes a peer, and the stored price has via", beside=True)
 def pause_and_reload():
     simulator, first, second = following("3")

@@ -153,6 +153,16 @@ def _():
     daemon.stop()
 
 
+@scenario("a reload names the description of an exchange that has changed")
+def _():
+    description = '[exchange.mine]\nurl = "https://api.mine.example/t"\nprice = "/last"\nmarkets = {{ EUR = {{}} }}\nlimits = ["{}"]\n'
+    daemon = Configured(description.format("10/1s"))
+    said = daemon.reload(description.format("1/10s"))
+    assert said.endswith("The configuration was reloaded: exchange.mine."), said
+    assert "no key has changed" in daemon.reload(description.format("1/10s"))
+    daemon.stop()
+
+
 @scenario("a reload during a pause keeps the pause, and reloads in a loop do not stop the ticks")
 def _():
     daemon = Configured()

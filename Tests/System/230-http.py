@@ -78,6 +78,9 @@ def _():
     equal(world.get("/v1/price", If_None_Match=world.get("/v1/price?currency=EUR").headers["etag"]).status, 200)
     head = world.get("/v1/price", "HEAD")
     equal((head.status, head.body), (200, b""))
+    kept = world.get("/openapi.json").headers["etag"]
+    same = world.get("/openapi.json", If_None_Match=f'"x", W/{kept}')
+    equal((same.status, same.body, same.headers["etag"], "content-length" in same.headers), (304, b"", kept, False))
     listed = world.get("/v1/currencies").json["currencies"]
     equal([c["currency"] for c in listed], ["USD", "EUR", "JPY"])
     equal([s["name"] for s in world.get("/v1/sources?currency=EUR").json["sources"]], ["kraken", "coinbase", "bitstamp", "binance"])

@@ -9,7 +9,6 @@ package struct FetchLatestPrice: Sendable {
     package let source: SourceDescription
 
     /// - Parameters:
-    ///   - address: The base address of its requests.
     ///   - timeout: From the request to giving up.
     ///   - hedge: From the request to the request of the next source.
     ///   - reserve: How long all sources other than reserves must be without a price before this one is requested; `nil` if it is

@@ -3,14 +3,14 @@ struct DayWindow: Sendable {
     /// The minutes of a day, including the current one.
     static let minutes: Int64 = 1440
 
-    /// The known minutes, from the oldest to the newest. They stay where they are, so that memory does not grow.
+    /// The known minutes, from the oldest to the newest, in memory that is allocated once: growing would leave holes in the heap.
     private var known: [Candle] = []
     /// All minutes before the newest one.
     private var before: Candle?
 
-    init() {
+    private mutating func reserve() {
         // A restored day begins a few minutes before the one that is kept.
-        known.reserveCapacity(Int(Self.minutes) + 10)
+        if known.isEmpty { known.reserveCapacity(Int(Self.minutes) + 10) }
     }
 
     /// - Parameter second: Unix seconds.
@@ -20,6 +20,7 @@ struct DayWindow: Sendable {
         if let last = known.indices.last, known[last].start == start {
             known[last].add(new)
         } else {
+            reserve()
             // There are later minutes if the clock was set back.
             known.removeAll { $0.start >= start }
             known.append(new)
@@ -30,6 +31,7 @@ struct DayWindow: Sendable {
     /// Adds one-minute candles for minutes that are not known, or known only from a later part because the daemon was restarted in them.
     /// - Parameter candles: From the oldest to the newest.
     mutating func restore(_ candles: [Candle]) {
+        reserve()
         var index = 0
         for candle in candles {
             while index < known.count, known[index].start < candle.start { index += 1 }

@@ -1,24 +1,30 @@
-import Glibc
-
 extension Timestamp {
     /// `2026-11-21 09:30:05 UTC`, independent of the time zone and the locale.
     package var utcText: String {
-        var seconds = time_t(milliseconds / 1000 - (milliseconds % 1000 < 0 ? 1 : 0))
-        var time = tm()
-        gmtime_r(&seconds, &time)
-        let rest = [time.tm_mon + 1, time.tm_mday, time.tm_hour, time.tm_min, time.tm_sec].map { $0.padded(2) }
-        let year = (Int(time.tm_year) + 1900).padded(4)
-        return "\(year)-\(rest[0])-\(rest[1]) \(rest[2]):\(rest[3]):\(rest[4]) UTC"
+        let seconds = milliseconds.flooredQuotient(by: 1000)
+        let days = seconds.flooredQuotient(by: 86_400)
+        let second = seconds - days * 86_400
+        // The Gregorian calendar in eras of 400 years. Each year starts in March, so that a leap day is its last day.
+        let shifted = days + 719_468
+        let era = shifted.flooredQuotient(by: 146_097)
+        let dayOfEra = shifted - era * 146_097
+        let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+        let shiftedMonth = (5 * dayOfYear + 2) / 153
+        let day = dayOfYear - (153 * shiftedMonth + 2) / 5 + 1
+        let month = shiftedMonth < 10 ? shiftedMonth + 3 : shiftedMonth - 9
+        let year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
+        let date = "\(year.padded(4))-\(month.padded(2))-\(day.padded(2))"
+        return "\(date) \((second / 3600).padded(2)):\((second / 60 % 60).padded(2)):\((second % 60).padded(2)) UTC"
     }
 
     /// `2026-11-21`
     package var utcDate: String { String(utcText.prefix { $0 != " " }) }
 }
 
-extension FixedWidthInteger {
-    /// The number with at least this many digits, with zeros before it.
-    @inlinable package func padded(_ width: Int, radix: Int = 10) -> String {
-        let digits = String(self, radix: radix)
-        return String(repeating: "0", count: Swift.max(0, width - digits.count)) + digits
+extension Int64 {
+    fileprivate func flooredQuotient(by divisor: Int64) -> Int64 {
+        let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)
+        return remainder < 0 ? quotient - 1 : quotient
     }
 }

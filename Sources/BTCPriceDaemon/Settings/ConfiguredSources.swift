@@ -14,8 +14,6 @@ struct ConfiguredSources {
     /// Sources without the key that they require.
     private(set) var unusable: [SourceReport] = []
 
-    /// - Parameters:
-    ///   - report: Receives stream events.
     /// - Throws: ``StartFailure`` if a credential can't be read.
     init(
         _ settings: Settings, client: ExchangeClient, credentials: Credentials, instance: String,
@@ -101,8 +99,8 @@ struct ConfiguredSources {
         return settings.currencies.map { .init($0.currency, candles[$0.currency] ?? []) }
     }
 
-    /// Logs the sources that can't be requested at every tick, those with a cooldown from before the start, and what keeps the sources from
-    /// giving a price: fewer exchanges than the quorum, or no rate of USDT that is to be converted.
+    /// Logs the sources that can't be requested at every tick, those with a cooldown from before the start, the currencies that are kept
+    /// for others, and what keeps the sources from giving a price: fewer exchanges than the quorum, or no rate of USDT to convert with.
     func describe(_ registry: SourceRegistry, at boottime: BootTime, logger: Logger) {
         // If no source can be requested at every tick, some ticks have no source to request.
         let currency = asked.first?.settings.currency

@@ -6,7 +6,7 @@ extension HTTPResponse {
     /// The `Date` header: the exchange's clock, if it sends one.
     var date: String? { header("date") }
 
-    /// The error of a response with another status than 200 that tells of no limit.
+    /// The error that a status means, if it is none of 200, 418 and 429.
     /// - Parameter reason: The status, with the exchange's message if there is one.
     func failure(_ reason: String) -> PriceLoadingError {
         switch status {

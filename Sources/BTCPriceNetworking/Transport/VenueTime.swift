@@ -38,7 +38,8 @@ enum VenueTime {
         return seconds * 1000 + fraction - offset
     }
 
-    /// A number of at most 18 digits; `nil` if there is anything else.
+    /// The number that these digits are; `nil` if there is anything else.
+    /// - Parameter digits: At most 18.
     private static func number(_ digits: some Sequence<UInt8>) -> Int64? {
         var value: Int64 = 0
         for digit in digits {

@@ -182,7 +182,7 @@ package final class HistoryStore: CandleArchive {
         }
     }
 
-    /// The same. Waits for it for at most this time.
+    /// The same as ``close()``, but waits for at most this time.
     package func close(within longest: Duration) async {
         await withCheckedContinuation { continuation in
             let waiting = Mutex<CheckedContinuation<Void, Never>?>(continuation)

@@ -1,5 +1,4 @@
 import BTCPriceCore
-import CLinux
 import Glibc
 import Synchronization
 

@@ -35,7 +35,7 @@ final class DaemonLink: @unchecked Sendable {
     ) -> Result<Value, Problem> {
         if let hungAt, hungAt.duration(to: .now) < Self.pause { return .failure(Self.unreachable) }
         // The daemon closes a connection after ten minutes without a call, and all connections when it restarts.
-        for isLast in connection == nil ? [true] : [false, true] {
+        for _ in 0..<(connection == nil ? 1 : 2) {
             do throws(ClientError) {
                 var connection = try take()
                 let value = try body(&connection)
@@ -48,8 +48,7 @@ final class DaemonLink: @unchecked Sendable {
                     hungAt = .now
                     return .failure(Self.unreachable)
                 case .unintelligible: return .failure(.unavailable("The daemon's reply is not understood."))
-                case .unreachable, .closed, .interrupted:
-                    if isLast { return .failure(Self.unreachable) }
+                case .unreachable, .closed, .interrupted: continue
                 }
             }
         }

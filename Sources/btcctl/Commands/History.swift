@@ -227,17 +227,9 @@ enum StepChoice: String, CaseIterable {
     case hour = "1h"
     case day = "1d"
 
-    /// The choices that are a length of time: all except ``auto``.
+    /// The choices that are a length of time, in the order of ``Candle/Step``: all except ``auto``.
     static let steps: [StepChoice] = [.second, .minute, .hour, .day]
 
     /// `nil` if it depends on the span.
-    var step: Candle.Step? {
-        switch self {
-        case .auto: nil
-        case .second: .second
-        case .minute: .minute
-        case .hour: .hour
-        case .day: .day
-        }
-    }
+    var step: Candle.Step? { Self.steps.firstIndex(of: self).map { Candle.Step.allCases[$0] } }
 }

@@ -1,5 +1,3 @@
-import Glibc
-
 /// When the output is coloured.
 enum ColorChoice: String, CaseIterable {
     case auto

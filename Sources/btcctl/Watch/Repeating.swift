@@ -13,7 +13,6 @@ struct Repeating {
     /// - Parameters:
     ///   - answer: The lines to show. Its first error ends the command.
     ///   - print: Prints them if they are not redrawn.
-    /// - Returns: The exit status.
     func run(_ answer: () throws(Complaint) -> [StyledLine], print: ([StyledLine]) -> Void) -> Int32 {
         let isRedrawn = isRedrawn
         let signals = watch ? Signals.catchThem() : -1

@@ -25,7 +25,7 @@ protocol WatchSink {
     mutating func show(_ message: StateMessage)
     /// The daemon is gone, or the watch has ended for another reason. Called once for each kind of reason, until a state comes.
     mutating func lost(_ complaint: Complaint)
-    /// Called after a second without a state on a screen, or after a signal.
+    /// Called after a signal, after a wait for the daemon, and on a screen after each second without a new state.
     mutating func refresh()
     /// The process was stopped and continued: others may have written to the terminal.
     mutating func continued()
