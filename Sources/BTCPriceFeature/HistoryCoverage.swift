@@ -6,7 +6,7 @@ package struct HistoryCoverage: Sendable {
     private let seconds: Int64
 
     package init(from: Timestamp, to: Timestamp) {
-        self.from = from.milliseconds / 1000
+        self.from = from.wholeSeconds
         seconds = max(0, to.milliseconds - from.milliseconds) / 1000
     }
 

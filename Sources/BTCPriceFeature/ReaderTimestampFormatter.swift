@@ -67,8 +67,3 @@ package struct ReaderTimestampFormatter: TimestampFormatter, Hashable {
             "\(isoDate(parts))T\(time)\(parts.tm_gmtoff < 0 ? "-" : "+")\((minutes / 60).padded(2)):\((minutes % 60).padded(2))"
     }
 }
-
-extension Timestamp {
-    /// Unix seconds, rounded down, for times before 1970 too.
-    var wholeSeconds: Int64 { (milliseconds - (milliseconds < 0 ? 999 : 0)) / 1000 }
-}

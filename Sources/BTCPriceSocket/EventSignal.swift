@@ -24,9 +24,8 @@ package final class EventSignal: Sendable {
     }
 
     /// Waits until the signal is set, for at most this duration in whole seconds.
-    /// - Returns: Whether it is set.
-    @discardableResult package func wait(_ longest: Duration) -> Bool {
+    func wait(_ longest: Duration) {
         var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-        return poll(&poller, 1, Int32(clamping: longest.components.seconds * 1000)) > 0
+        poll(&poller, 1, Int32(clamping: longest.components.seconds * 1000))
     }
 }

@@ -65,7 +65,7 @@ final class EuroWorld: Sendable {
         #expect(state.quote?.source == "kraken" && state.quote?.market == "BTC/EUR" && state.quote?.currency == "CZK")
         #expect(state.derivation?.value == 95610 && state.derivation?.currency == "EUR")
         #expect(state.derivation?.rate == price("24.527") && state.derivation?.rateSource == "ecb")
-        #expect(state.derivation?.rateDate == World.start.wall.utcDate)
+        #expect(state.derivation?.rateDate == World.start.wall.utc.date)
         #expect(await state.observedBoottime == world.engine.state(of: .eur)?.observedBoottime)
         // What a restart shows is marked, too.
         #expect(world.store.prices.last?.derivation == state.derivation)

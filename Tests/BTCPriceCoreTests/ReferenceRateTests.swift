@@ -33,7 +33,7 @@ import Testing
     ) -> String {
         do throws(DerivationError) {
             let rate = try rates.rate(of: Currency(rawValue: code) ?? .usd, per: other, at: Self.day(day, hours: hours))
-            return "\(rate.value) \(rate.source) \(rate.date.utcDate)\(rate.isConfirmed ? " confirmed" : "")"
+            return "\(rate.value) \(rate.source) \(rate.date.utc.date)\(rate.isConfirmed ? " confirmed" : "")"
         } catch {
             return error.description
         }

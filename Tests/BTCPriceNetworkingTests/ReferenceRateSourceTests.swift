@@ -17,7 +17,7 @@ import Testing
                 at: Self.present)
             let rates = table.rates.sorted { $0.key.rawValue < $1.key.rawValue }
             return rates.map { "\($0.key) \($0.value.value)" }.joined(separator: ", ")
-                + " of \(rates.first?.value.date.utcDate ?? "")"
+                + " of \(rates.first?.value.date.utc.date ?? "")"
         } catch {
             return error.description
         }

@@ -128,10 +128,10 @@ package actor Backfill {
         let lane = lanes.first { $0.currency == currency }
         guard let lane, !lane.loaders.isEmpty else { return "no configured exchange has candles in \(currency)" }
         let start = Candle.Step.minute.start(of: second)
-        guard start + Candle.Step.minute.seconds <= now().wall.milliseconds / 1000 else {
+        guard start + Candle.Step.minute.seconds <= now().wall.wholeSeconds else {
             return "its minute is not over"
         }
-        let end = Candle.Step.minute.start(of: now().wall.milliseconds / 1000)
+        let end = Candle.Step.minute.start(of: now().wall.wholeSeconds)
         let able = lane.loaders.indices.filter { lane.loaders[$0].reach(.minute, before: end) <= start }
         guard !able.isEmpty else {
             return "the exchanges with candles in \(currency) have only their newest ones"
@@ -199,7 +199,7 @@ package actor Backfill {
         while !Task.isCancelled {
             isFresh = await engine.state(of: lane.currency)?.freshness == .fresh
             guard isFresh else { break }
-            let wanted = BackfillPlan.range(of: step, wantedCount, at: now().wall.milliseconds / 1000)
+            let wanted = BackfillPlan.range(of: step, wantedCount, at: now().wall.wholeSeconds)
             let known = try await archive.candles(
                 of: lane.currency, step, in: wanted, limit: Int(wantedCount))
             let plan = plans[lane.currency] ?? BackfillPlan(lane.loaders)
@@ -225,7 +225,7 @@ package actor Backfill {
         }
         if step == .minute {
             // Also if nothing was missing: a clock that was wrong may have emptied the day.
-            let day = BackfillPlan.range(of: .minute, wantedCount, at: now().wall.milliseconds / 1000)
+            let day = BackfillPlan.range(of: .minute, wantedCount, at: now().wall.wholeSeconds)
             history.restore(
                 try await archive.candles(of: lane.currency, .minute, in: day, limit: Int(wantedCount)),
                 of: lane.currency)

@@ -30,7 +30,7 @@ package final class PriceHistory: Sendable {
 
         /// The time of a state, Unix seconds.
         mutating func second(at wall: Timestamp) -> Int64 {
-            var second = wall.milliseconds / 1000
+            var second = wall.wholeSeconds
             if let last, second < last {
                 if last - second <= tolerance { second = last } else { rewritten = max(rewritten, last) }
             }
@@ -88,7 +88,7 @@ package final class PriceHistory: Sendable {
 
     /// The day before a moment; `nil` if nothing is known about it.
     package func day(of currency: Currency, at wall: Timestamp) -> PriceDay? {
-        state.withLock { $0.currencies[currency]?.day.day(at: wall.milliseconds / 1000) }
+        state.withLock { $0.currencies[currency]?.day.day(at: wall.wholeSeconds) }
     }
 
     /// The prices of the last hour, as one-second candles.

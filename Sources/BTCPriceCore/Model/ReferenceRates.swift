@@ -148,7 +148,7 @@ package struct ReferenceRates: Sendable, Hashable {
         guard let chosen = usable.first(where: { $0.rate.date == newest }) else {
             throw DerivationError(
                 description:
-                    "the reference rate of \(currency) is of \(newest.utcDate), \(Self.age(of: newest, at: wall)) days ago"
+                    "the reference rate of \(currency) is of \(newest.utc.date), \(Self.age(of: newest, at: wall)) days ago"
             )
         }
         for (table, rate) in usable where table.source != chosen.table.source {

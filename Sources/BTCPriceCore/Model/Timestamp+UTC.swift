@@ -1,9 +1,17 @@
 extension Timestamp {
-    /// `2026-11-21 09:30:05 UTC`, independent of the time zone and the locale.
+    /// Unix seconds, rounded down, before 1970 too.
+    package var wholeSeconds: Int64 { milliseconds.flooredQuotient(by: 1000) }
+
+    /// `2026-11-21 09:30:05 UTC`
     package var utcText: String {
-        let seconds = milliseconds.flooredQuotient(by: 1000)
-        let days = seconds.flooredQuotient(by: 86_400)
-        let second = seconds - days * 86_400
+        let (date, time) = utc
+        return "\(date) \(time) UTC"
+    }
+
+    /// `2026-11-21` and `09:30:05`, independent of the time zone and the locale.
+    package var utc: (date: String, time: String) {
+        let days = wholeSeconds.flooredQuotient(by: 86_400)
+        let second = wholeSeconds - days * 86_400
         // The Gregorian calendar in eras of 400 years. Each year starts in March, so that a leap day is its last day.
         let shifted = days + 719_468
         let era = shifted.flooredQuotient(by: 146_097)
@@ -14,12 +22,11 @@ extension Timestamp {
         let day = dayOfYear - (153 * shiftedMonth + 2) / 5 + 1
         let month = shiftedMonth < 10 ? shiftedMonth + 3 : shiftedMonth - 9
         let year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
-        let date = "\(year.padded(4))-\(month.padded(2))-\(day.padded(2))"
-        return "\(date) \((second / 3600).padded(2)):\((second / 60 % 60).padded(2)):\((second % 60).padded(2)) UTC"
+        return (
+            "\(year.padded(4))-\(month.padded(2))-\(day.padded(2))",
+            "\((second / 3600).padded(2)):\((second / 60 % 60).padded(2)):\((second % 60).padded(2))"
+        )
     }
-
-    /// `2026-11-21`
-    package var utcDate: String { String(utcText.prefix { $0 != " " }) }
 }
 
 extension Int64 {

@@ -94,11 +94,12 @@ extension CandleSource {
     /// Coinbase Exchange, `GET /products/BTC-USD/candles` (docs.cdp.coinbase.com, Exchange API, Get product candles): arrays of the
     /// time in seconds, low, high, open, close and volume, newest first. At most 300. A span without a trade has no candle.
     static let coinbase = CandleSource(page: 300, hasNewestOnly: false) { market, step, range in
-        let time = { (second: Int64) in
-            Timestamp(milliseconds: second * 1000).utcText.replacing(" UTC", with: "Z").replacing(" ", with: "T")
+        let text = { (second: Int64) in
+            let (date, time) = Timestamp(milliseconds: second * 1000).utc
+            return "\(date)T\(time)Z"
         }
         return "/products/\(market.name)/candles?granularity=\(step.seconds)"
-            + "&start=\(time(range.lowerBound))&end=\(time(range.upperBound - step.seconds))"
+            + "&start=\(text(range.lowerBound))&end=\(text(range.upperBound - step.seconds))"
     } rows: { body, _ in
         body.arrayValue
     } candle: { row, market in

@@ -72,7 +72,7 @@ package struct ExchangeTrial: Sendable {
         switch rates {
         case .success(let table):
             lines += table.rates.sorted { $0.key.rawValue < $1.key.rawValue }.map { currency, rate in
-                "1 \(table.base) = \(rate.value) \(currency), of \(rate.date.utcDate)"
+                "1 \(table.base) = \(rate.value) \(currency), of \(rate.date.utc.date)"
             }
         case .failure(let error):
             lines.append("\(error)")

@@ -137,11 +137,11 @@ package final class HistoryStore: CandleArchive {
             state.lastCommit = present.boottime
             let keep = state.settings.keepMinutes.map { $0.components.seconds }
             // Keeps an hour more. Otherwise the oldest minutes that a backfill requests would be deleted and requested again and again.
-            return (state.held, keep.map { present.wall.milliseconds / 1000 - $0 - Candle.Step.hour.seconds })
+            return (state.held, keep.map { present.wall.wholeSeconds - $0 - Candle.Step.hour.seconds })
         }
         do throws(SQLiteError) {
             if !candles.isEmpty {
-                try database().add(candles, at: present.wall.milliseconds / 1000, oldest: oldest)
+                try database().add(candles, at: present.wall.wholeSeconds, oldest: oldest)
                 files.unchecked?.append(contentsOf: candles)
             }
             let recovered = state.withLock { state in
@@ -159,7 +159,7 @@ package final class HistoryStore: CandleArchive {
 
     package func backfill(_ candles: [Candle], of currency: Currency, _ step: Candle.Step) async throws(HistoryError) {
         try await onQueue(for: nil) { [self] () throws(SQLiteError) in
-            let second = now().wall.milliseconds / 1000
+            let second = now().wall.wholeSeconds
             if step == .minute {
                 try database().add(candles.map { KeptCandle(currency, $0, .yields) }, at: second, oldest: nil)
             } else {
@@ -170,16 +170,13 @@ package final class HistoryStore: CandleArchive {
 
     package func insert(_ minute: Candle, of currency: Currency) async throws(HistoryError) {
         try await onQueue(for: nil) { [self] () throws(SQLiteError) in
-            try database().backfill([minute], of: currency, .minute, at: now().wall.milliseconds / 1000)
+            try database().backfill([minute], of: currency, .minute, at: now().wall.wholeSeconds)
         }
     }
 
     /// Writes the held candles and closes the file.
     package func close() {
-        queue.sync {
-            commit()
-            files.database = nil
-        }
+        queue.sync { finish() }
     }
 
     /// The same as ``close()``, but waits for at most this time.
@@ -190,13 +187,18 @@ package final class HistoryStore: CandleArchive {
             // The next start makes the index.
             indexing.withLock { $0?() }
             queue.async { [self] in
-                commit()
-                files.database = nil
+                finish()
                 end()
             }
             DispatchQueue.global().asyncAfter(
                 deadline: .now() + .milliseconds(Int(longest.wholeMilliseconds)), execute: end)
         }
+    }
+
+    /// Runs on the queue.
+    private func finish() {
+        commit()
+        files.database = nil
     }
 
     /// Waits for all disk work in progress, including a check.
@@ -288,7 +290,7 @@ package final class HistoryStore: CandleArchive {
             let end = range.upperBound + step.seconds
             guard candles.count < limit, start < range.upperBound else { return candles }
             let parts = try self.candles(of: currency, shorter, in: start..<end, limit: .max, newest, database)
-            later = Candle.merged(parts, of: shorter, to: step, at: now().wall.milliseconds / 1000)
+            later = Candle.merged(parts, of: shorter, to: step, at: now().wall.wholeSeconds)
                 .filter { range.contains($0.start) }
         }
         // Usually `later` follows all rows. But an exchange's row of a later minute may be on the disk before the daemon's own one.
@@ -351,7 +353,7 @@ package final class HistoryStore: CandleArchive {
             files.database = nil
         }
         let database: HistoryDatabase
-        let end = now().wall.milliseconds / 1000
+        let end = now().wall.wholeSeconds
         do throws(SQLiteError) {
             database = try HistoryDatabase(path: path, now: end)
         } catch {

@@ -22,20 +22,24 @@ package struct JSONPointer: Sendable, Hashable, CustomStringConvertible {
 
     /// The value at this place; `nil` if there is none (section 4).
     package func value(in document: JSONValue) -> JSONValue? {
-        let (place, value) = nearest(in: document)
-        return place.tokens.count == tokens.count ? value : nil
+        let (steps, value) = walk(document)
+        return steps == tokens.count ? value : nil
     }
 
     /// The last value on the way that is there, and its place.
     package func nearest(in document: JSONValue) -> (place: JSONPointer, value: JSONValue) {
+        let (steps, value) = walk(document)
+        return (JSONPointer(Array(tokens.prefix(steps))), value)
+    }
+
+    /// Follows the tokens to the last value that is there.
+    private func walk(_ document: JSONValue) -> (steps: Int, value: JSONValue) {
         var value = document
-        for (index, token) in tokens.enumerated() {
-            guard let next = Self.child(token, of: value) else {
-                return (JSONPointer(Array(tokens.prefix(index))), value)
-            }
+        for (steps, token) in tokens.enumerated() {
+            guard let next = Self.child(token, of: value) else { return (steps, value) }
             value = next
         }
-        return (self, value)
+        return (tokens.count, value)
     }
 
     private init(_ tokens: [String]) {

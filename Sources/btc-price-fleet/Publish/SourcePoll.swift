@@ -4,11 +4,9 @@ import Dispatch
 
 /// Requests the reports of the daemon's sources every 10 s, which a watch does not include. On its own thread, since the calls block.
 final class SourcePoll: Sendable {
-    private static let period = Duration.seconds(10)
-
     private let socket: @Sendable () -> String
     private let told: @Sendable ([SourceReport]) -> Void
-    private let signal = EventSignal()
+    private let mustStop = DispatchSemaphore(value: 0)
 
     /// - Parameter told: Called with the reports, on the poll's thread.
     init(socket: @escaping @Sendable () -> String, told: @escaping @Sendable ([SourceReport]) -> Void) {
@@ -25,9 +23,9 @@ final class SourcePoll: Sendable {
                 } catch {
                     // The watch reports why the daemon can't be reached.
                 }
-            } while !self.signal.wait(Self.period)
+            } while self.mustStop.wait(timeout: .now() + .seconds(10)) == .timedOut
         }
     }
 
-    func stop() { signal.set() }
+    func stop() { mustStop.signal() }
 }

@@ -27,8 +27,8 @@ final class HTTPDate {
     /// `2026-08-25T14:30:05.123Z` (RFC 3339)
     /// - Parameter milliseconds: Since 1970, UTC.
     static func rfc3339(_ milliseconds: Int64) -> String {
-        let rest = (milliseconds % 1000 + 1000) % 1000
-        let words = Timestamp(milliseconds: milliseconds).utcText.split(separator: " ")
-        return "\(words[0])T\(words[1]).\(rest.padded(3))Z"
+        let timestamp = Timestamp(milliseconds: milliseconds)
+        let (date, time) = timestamp.utc
+        return "\(date)T\(time).\((milliseconds - timestamp.wholeSeconds * 1000).padded(3))Z"
     }
 }

@@ -20,7 +20,7 @@ struct Representation: Sendable {
         etag = "\"\(String(hash, radix: 16))\""
         var fields = HTTPHeaders([("content-type", contentType), ("cache-control", cacheControl), ("etag", etag)])
         if let quote = oldest?.quote {
-            fields.add(name: "last-modified", value: HTTPDate.text(Int(quote.timestamp.milliseconds / 1000)))
+            fields.add(name: "last-modified", value: HTTPDate.text(Int(quote.timestamp.wholeSeconds)))
         }
         self.fields = fields
         self.oldest = oldest

@@ -163,7 +163,7 @@ struct HistoryRoutes: Sendable {
     private static func time(_ text: String, _ name: String) throws(Problem) -> Timestamp {
         do throws(ReaderTime.Mistake) {
             let read = try ReaderTime.reading(text, isUTC: true, now: .now).time
-            return Timestamp(milliseconds: read.milliseconds / 1000 * 1000)
+            return Timestamp(milliseconds: read.wholeSeconds * 1000)
         } catch {
             throw Problem(.badRequest, "\(name) is a time such as 24h, 2026-08-25 or 2026-08-25T14:30:00Z.")
         }

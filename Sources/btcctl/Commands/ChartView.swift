@@ -72,7 +72,7 @@ struct ChartView {
 
     /// Requests the state, and once a minute the candles.
     private mutating func update() throws(Complaint) -> PriceState {
-        let now = ObservationTime.now().wall.milliseconds / 1000
+        let now = ObservationTime.now().wall.wholeSeconds
         let present = Candle.Step.minute.start(of: now)
         let isNew = minute != present
         var (requested, currency) = ([Candle](), self.currency)
@@ -116,7 +116,7 @@ struct ChartView {
     private mutating func lines() throws(Complaint) -> [StyledLine] {
         let state = try update()
         let size = size
-        let now = ObservationTime.now().wall.milliseconds / 1000
+        let now = ObservationTime.now().wall.wholeSeconds
         let axis = span.axis(
             now: now, first: candles.first?.start, isUTC: isUTC, width: size.width)
         let chart = Chart(

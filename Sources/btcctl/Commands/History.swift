@@ -159,7 +159,7 @@ enum History {
             )
             try connection.history(query) { candles, _, _ in minutes += candles }
         }
-        take(days.candles(hours: known, minutes: minutes, at: ObservationTime.now().wall.milliseconds / 1000), currency)
+        take(days.candles(hours: known, minutes: minutes, at: ObservationTime.now().wall.wholeSeconds), currency)
     }
 
     /// The candles of the shortest step that covers the span in a table of readable length; if none does, of the one that covers most.
@@ -175,7 +175,7 @@ enum History {
             if step > shortest {
                 // A local day begins at most a day before that of UTC.
                 let earlier = step == .day && options.days == .local ? step.seconds : 0
-                let start = step.start(of: options.from.milliseconds / 1000)
+                let start = step.start(of: options.from.wholeSeconds)
                 longer.from = Timestamp(milliseconds: (start - earlier) * 1000)
             }
             try request(longer, step, &connection) {

@@ -43,7 +43,7 @@ enum DerivationRule {
         }
         let moves = currency.moves(against: Currency(rawValue: other.currency))
         let age = ReferenceRates.age(of: rate.date, at: now.wall)
-        let isOld = age > ReferenceRates.old ? "the reference rate is of \(rate.date.utcDate), \(age) days ago" : nil
+        let isOld = age > ReferenceRates.old ? "the reference rate is of \(rate.date.utc.date), \(age) days ago" : nil
         let warnings = [isOld, state.warning].compactMap(\.self)
         return DerivedPrice(
             quote: PriceQuote(
@@ -51,7 +51,7 @@ enum DerivationRule {
                 market: quote.market, via: quote.via),
             derivation: Derivation(
                 value: quote.value, currency: other.currency, rate: rate.value, rateSource: rate.source,
-                rateDate: rate.date.utcDate),
+                rateDate: rate.date.utc.date),
             observed: observed, freshUntil: freshUntil,
             uncertainty: state.uncertainty.map { uncertainty(of: value, moves: moves, $0, of: quote.value) },
             warning: warnings.isEmpty ? nil : warnings.joined(separator: "; "))
