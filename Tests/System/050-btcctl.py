@@ -92,7 +92,7 @@ def _():
 
 @scenario("the version and the help are printed")
 def _():
-    for words, text in ((["--version"], f"btcctl {VERSION}\n"), (["--help"], "Usage: btcctl"), (["help", "current"], "--max-age")):
+    for words, text in ((["--version"], f"btcctl {FULL_VERSION}\n"), (["--help"], "Usage: btcctl"), (["help", "current"], "--max-age")):
         result = Result(subprocess.run([str(BINARIES / "btcctl"), *words], capture_output=True, text=True))
         equal(result.status, 0, words)
         assert text in result.out, result

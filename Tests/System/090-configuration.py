@@ -35,7 +35,7 @@ def _():
         assert line in result.out.splitlines(), result.out
     again = with_file(result.out.replace("FILE, line 2", "x"), "--check-config")
     equal(again.status, 0, again)
-    equal(btc_priced("--version").out, f"btc-priced {VERSION}\n")
+    equal(btc_priced("--version").out, f"btc-priced {FULL_VERSION}\n")
     assert "--print-config" in btc_priced("--help").out
 
 

@@ -146,7 +146,7 @@ def _(machine):
     status = machine.systemctl("status", "--no-pager", UNIT).stdout
     assert re.search(r'Status: "[\d.]+ USD from binance at ', status), status
     for name in ("btc-priced", "btcctl"):
-        equal(machine.run(name, "--version").stdout, f"{name} {VERSION}\n")
+        equal(machine.run(name, "--version").stdout, f"{name} {FULL_VERSION}\n")
     return line.strip()
 
 
@@ -810,9 +810,11 @@ def _(machine):
             time.sleep(0.05)
     asking = threading.Thread(target=ask, daemon=True)
     asking.start()
+    socket = machine.sh("stat -c %i /run/btc-priced/io.btcpriced.Price").stdout
     machine.run("dpkg", "-i", "/opt/newer.deb", timeout=120)
     wait_until(lambda: watching.states[-1]["instance"] != instance and watching.states[-1]["freshness"] == "fresh",
                what="the new one", every=0.05)
+    equal(machine.sh("stat -c %i /run/btc-priced/io.btcpriced.Price").stdout, socket, "the socket stays open")
     before = machine.show(HTTP, "MainPID")
     machine.run("dpkg", "-i", "/opt/newer-http.deb", timeout=120)
     assert machine.show(HTTP, "MainPID") not in ("0", before), "the new gateway runs"

@@ -16,6 +16,11 @@ def shell(*arguments, **environment):
     return done.stdout
 
 
+def need_git():
+    if subprocess.run(["git", "rev-parse"], cwd=ROOT, capture_output=True).returncode != 0:
+        raise Skip("not a git checkout")
+
+
 def files(folder):
     return sorted(str(path.relative_to(folder)) for path in Path(folder).rglob("*") if not path.is_dir())
 
@@ -41,13 +46,17 @@ def _():
         unit = Path(root, "opt/btc/lib/systemd/system/btc-priced.service").read_text()
         for line in ("ExecStart=/opt/btc/bin/btc-priced --config /opt/btc/etc/btc-priced/config.toml",
                      "ExecReload=/opt/btc/bin/btc-priced --config /opt/btc/etc/btc-priced/config.toml --check-config",
-                     "ExecPaths=/opt/btc/bin/btc-priced /usr/lib /lib /lib64", "Environment=XDG_DATA_DIRS=/opt/btc/share"):
+                     "Environment=XDG_DATA_DIRS=/opt/btc/share"):
             assert line in unit.splitlines(), f"{line} in {unit}"
+        # /lib64 is absent from Debian on arm64.
+        for path in Path(root, "opt/btc/lib/systemd/system").glob("*.service"):
+            for paths in re.findall(r"(?m)^ExecPaths=(.*)", path.read_text()):
+                equal(re.sub(r"^/opt/btc/bin/btc-[\w-]+", "", paths), " -/usr/lib -/lib -/lib64 -/nix/store", path)
         texts = [path for path in Path(root).rglob("*") if path.is_file() and path.suffix in (".service", ".1", ".5", ".7", ".8", ".toml")]
         for path in texts:
-            assert not re.search(r"/usr/bin/btc|(?<!/opt/btc)/etc/(btc-priced|default/btc)|/usr/share/(doc/)?btc", path.read_text()), path
+            assert not re.search(r"/usr/bin/btc|(?<!/opt/btc)/etc/(btc\\?-priced|default/btc)|/usr/share/(doc/)?btc", path.read_text()), path
         for name in PROGRAMS:
-            equal(shell(f"{root}/opt/btc/bin/{name}", "--version"), f"{name} {VERSION}\n")
+            equal(shell(f"{root}/opt/btc/bin/{name}", "--version"), f"{name} {FULL_VERSION}\n")
         # A changed configuration stays, at a second installation and at the removal.
         configuration = Path(root, "opt/btc/etc/btc-priced/config.toml")
         configuration.write_text("tick.interval-ms = 5000\n")
@@ -74,6 +83,7 @@ def _():
 def _():
     if not shutil.which("rpmbuild"):
         raise Skip("rpmbuild is absent")
+    need_git()
     shell("scripts/dist")
     with tempfile.TemporaryDirectory() as folder:
         shell("rpmbuild", "-bb", "--nodeps", "--define", f"_topdir {folder}", "--define", f"_sourcedir {ROOT}/.build/dist", "--define",
@@ -88,15 +98,15 @@ def _():
         ours = set(files(f"{folder}/ours"))
         theirs = {re.sub(r"(/man\d/.*)\.gz$", r"\1", name) for name in files(f"{folder}/root")}
         equal({name for name in ours - theirs}, set())
-        equal({name for name in theirs - ours if ".rpmdb/" not in name and not name.startswith("var/lib/rpm/")}, set())
-        equal(shell(f"{folder}/root/usr/bin/btcctl", "--version"), f"btcctl {VERSION}\n")
+        equal({name for name in theirs - ours if ".rpmdb/" not in name and not name.startswith("var/lib/rpm/")},
+              {f"usr/share/licenses/btc-price-{part}/{name}" for part in ("http", "fleet") for name in ("LICENSE", "THIRD-PARTY")})
+        equal(shell(f"{folder}/root/usr/bin/btcctl", "--version"), f"btcctl {FULL_VERSION}\n")
         return ", ".join(f"{path.name} {path.stat().st_size >> 10} KiB" for path in built)
 
 
 @scenario("two tarballs of a commit have the same bytes, and have what scripts/generate makes")
 def _():
-    if subprocess.run(["git", "rev-parse"], cwd=ROOT, capture_output=True).returncode != 0:
-        raise Skip("not a git checkout")
+    need_git()
     sums = []
     for mask in ("022", "077"):
         sums.append(shell("sh", "-c", f"umask {mask} && scripts/dist"))
@@ -169,9 +179,13 @@ for message in validate_full_spdx_document(parse_file(sys.argv[1])):
     linked = [name for name in packages if name not in PROGRAMS and packages[name]["licenseConcluded"] != "NOASSERTION"]
     for name in linked:
         assert f"\nFiles: linked/{name}/*\n" in text, f"{name} is not in the copyright file"
+    notices = [path for path in (ROOT / ".build/checkouts").glob("*/NOTICE*") if path.parent.name.lower() in linked]
+    for path in notices:
+        for line in path.read_text().splitlines():
+            assert f" {line.rstrip()}\n" in text or not line.strip(), f"{line} of {path} is not in the copyright file"
     for name in re.findall(r"(?m)^License: (.+)$", text):
         assert len(re.findall(rf"(?m)^License: {re.escape(name)}\n ", text)) == 1, f"the text of {name} is not there, or twice"
-    return f"{len(packages)} packages, {len(linked)} linked statically"
+    return f"{len(packages)} packages, {len(linked)} linked statically, {len(notices)} notices"
 
 
 @scenario("an image runs the daemon and the gateway as its own user, in namespaces, with no shell and a read-only root")
@@ -190,6 +204,8 @@ def _():
     assert "/var/lib/btc-priced" in {mount["destination"] for mount in config["mounts"]}, config["mounts"]
     programs = {path.name for path in root.rglob("*") if path.is_file() and path.stat().st_mode & 0o111 and not re.search(r"\.so", path.name)}
     equal(programs, {"btc-priced", "btcctl", "btc-price-http"}, "programs in the image")
+    for name in ("sbom.spdx.json", "libsqlite3-0/copyright", "libc6/copyright"):
+        assert (root / "usr/share/doc" / name).stat().st_size > 0, name
     volumes = {}
     for name in ("var/lib/btc-priced", "run/btc-priced"):
         volumes[name] = folder / name.replace("/", "-")
