@@ -96,7 +96,7 @@ def _():
         shell("rpm", "--root", f"{folder}/root", "--nodeps", "--noscripts", "-i", *built)
         shell("make", "install", f"DESTDIR={folder}/ours", "prefix=/usr")
         ours = set(files(f"{folder}/ours"))
-        theirs = {re.sub(r"(/man\d/.*)\.gz$", r"\1", name) for name in files(f"{folder}/root")}
+        theirs = {re.sub(rf"(/man\d/.*)\.gz$|(?<=btc-price-)(http|fleet)-{VERSION}(?=/)", r"\1\2", name) for name in files(f"{folder}/root")}
         equal({name for name in ours - theirs}, set())
         equal({name for name in theirs - ours if ".rpmdb/" not in name and not name.startswith("var/lib/rpm/")},
               {f"usr/share/licenses/btc-price-{part}/{name}" for part in ("http", "fleet") for name in ("LICENSE", "THIRD-PARTY")})

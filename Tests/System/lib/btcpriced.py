@@ -39,8 +39,9 @@ SHARED = ROOT.parent / "shared"
 SOCKET_NAME = "io.btcpriced.Price"
 # That of the packages is that of the programs.
 VERSION = re.search(r"\((.*?)\)", (ROOT / "packaging/debian/changelog").read_text())[1]
-# What --version prints. In the sources of a tarball, the commit is known.
-COMMIT = re.search(r'commit = "(\w*)', (ROOT / "Sources/BTCPriceSocket/Interface/Product.swift").read_text())[1][:12]
+# What --version prints. In the sources of a tarball, the commit is known. SOURCES are the programs' own, if not these.
+SOURCES = Path(os.environ.get("SOURCES", ROOT))
+COMMIT = re.search(r'commit = "(\w*)', (SOURCES / "Sources/BTCPriceSocket/Interface/Product.swift").read_text())[1][:12]
 FULL_VERSION = f"{VERSION} ({COMMIT})" if COMMIT else VERSION
 # For tests that wait until the daemon has looked at every source: they need not wait for the usual ten seconds each.
 LOOKS_OFTEN = ("--validation-observe-interval-ms", "1000")
