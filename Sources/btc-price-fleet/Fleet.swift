@@ -55,7 +55,7 @@ struct Fleet {
             switch seen {
             case .state(let message, let interval):
                 if hasComplained.exchange(false, ordering: .relaxed) { logger.info("The daemon is reachable again.") }
-                news.put(message, interval: interval)
+                news.put(message, interval: interval, at: ObservationTime.now().boottime)
             case .gone(let error):
                 if !hasComplained.exchange(true, ordering: .relaxed) {
                     logger.warning("The daemon can't be reached: \(error). Nothing is published until it is back.")

@@ -79,6 +79,44 @@ final class EuroWorld: Sendable {
         #expect(await world.engine.record(of: EuroWorld.czk)?.failed == 0)
     }
 
+    @Test func `a tick that joins a client's round counts once`() async {
+        let clock = TestClock()
+        let euros = ScriptedLoader("kraken", market: "BTC/EUR")
+        let source = FetchLatestPrice(
+            loader: euros, address: "https://kraken", timeout: .milliseconds(800), hedge: .milliseconds(400))
+        let engine = PriceEngine(
+            [
+                CurrencyPlan(.eur, [source], interval: .seconds(1)),
+                CurrencyPlan(EuroWorld.czk, [], interval: .seconds(1), derivation: .always),
+            ], clock: clock, budget: .seconds(1), now: { World.start.advanced(by: clock.offset) }, jitter: { 0.5 },
+            subscribers: [], report: { _ in })
+        let day = Timestamp(milliseconds: World.start.wall.milliseconds / 86_400_000 * 86_400_000)
+        // While the ticks are stopped, new rates start no round.
+        await engine.paused(.paused)
+        _ = await engine.take([
+            ReferenceRateTable("ecb", of: .eur, [(EuroWorld.czk, 25, day)], received: World.start.wall)
+        ])
+        await engine.resumed()
+        let client = Task { try await engine.price(.noCache, in: EuroWorld.czk) }
+        await euros.isAsked()
+        euros.fail()
+        // The client's own round waits for the euro's.
+        await euros.isAsked()
+        let tick = Task { await engine.tick(Tick(due: clock.now, lateness: .zero, skipped: 0), of: EuroWorld.czk) }
+        while await engine.callersWaiting(for: EuroWorld.czk) < 2 { await Task.yield() }
+        let rest = Task {
+            while !Task.isCancelled {
+                euros.fail()
+                await euros.isAsked()
+            }
+        }
+        await tick.value
+        rest.cancel()
+        #expect(await client.result.failure != nil)
+        #expect(await engine.state(of: EuroWorld.czk)?.tick == 1)
+        #expect(await engine.record(of: EuroWorld.czk)?.failed == 1)
+    }
+
     @Test func `without the euro's price, or a rate, it is stale, and the reason is given`() async {
         let world = await EuroWorld(.always, rate: nil)
         #expect(await world.tick().failure == "no source has a reference rate of CZK")
@@ -204,12 +242,15 @@ final class EuroWorld: Sendable {
         let source: String
         let asks = Counter()
         let error = Mutex<PriceLoadingError?>(nil)
+        /// What happens during a request.
+        let meanwhile = Mutex<(@Sendable () async -> Void)?>(nil)
         private let now: @Sendable () -> Timestamp
 
         init(_ source: String, now: @escaping @Sendable () -> Timestamp) { (self.source, self.now) = (source, now) }
 
         func load() async throws(PriceLoadingError) -> ReferenceRateTable {
             asks.add()
+            await meanwhile.withLock(\.self)?()
             if let error = error.withLock(\.self) { throw error }
             return ReferenceRateTable(source, of: .eur, [(EuroWorld.czk, 25, now())], received: now())
         }
@@ -274,6 +315,22 @@ final class EuroWorld: Sendable {
         keeper.receive(await world.state, isTick: true, isFirst: true, kept: nil)
         await world.clock.timer(at: .seconds(23_400))
         #expect(loader.asks.count == 1)
+        task.cancel()
+        await task.value
+    }
+
+    @Test func `a source that a reload removes or changes during a request gives no rates`() async {
+        let world = await EuroWorld(.always, rate: nil)
+        let keeper = RateKeeper(
+            engine: world.engine, store: Kept(), clock: world.clock, now: { World.start }, jitter: { 0.5 },
+            report: { _ in })
+        let loaders = ["ecb", "frankfurter", "frankfurter"].map { RateLoader($0, now: { World.start.wall }) }
+        loaders[1].meanwhile.withLock { $0 = { await keeper.change([loaders[2]]) } }
+        await keeper.change(Array(loaders[..<2]))
+        let task = Task { await keeper.run() }
+        await world.clock.timer(at: .seconds(23_400))
+        #expect(loaders.map(\.asks.count) == [1, 1, 1])
+        #expect(await world.engine.rateTables.map(\.source) == ["frankfurter"])
         task.cancel()
         await task.value
     }

@@ -86,7 +86,7 @@ def _():
     for words in (["history"], ["at", "1h"], ["chart"]):
         none = btcctl(place, *words, "-c", "HUF")
         equal((none.status, none.err), (1, "btcctl: No price is recorded: the price in HUF is derived, and has no history.\n"), words)
-    equal(out("sources").out, "No source of its own: the price is derived from another currency's.\n")
+    equal(out("sources").out, "No source is known: the price may be derived from another currency's.\n")
     # The price of the euro is uncertain, too.
     share = Decimal(shown["uncertainty"]["plusMinus"]) / value
     assert Decimal("0.0071") <= share < Decimal("0.02"), share

@@ -83,6 +83,15 @@ def _():
         file.unlink() if before is None else file.chmod(before)
         subprocess.run(["sh", "-c", 'umask 077; exec "$@"', "sh", BINARIES / "btcctl", "metrics", "--write", file, "--socket", place.socket], check=True)
         equal(oct(file.stat().st_mode & 0o777), after, "whatever the umask is")
+    link, fifo = folder / "link", folder / "fifo"
+    link.symlink_to(file.name)
+    os.mkfifo(fifo)
+    first = file.stat().st_ino
+    equal(btcctl(place, "metrics", "--write", str(link)).status, 0)
+    assert link.is_symlink() and file.stat().st_ino != first, "the file that the link names is replaced"
+    refused = btcctl(place, "metrics", "--write", str(fifo))
+    equal((refused.status, fifo.is_fifo()), (74, True), "a FIFO stays, and so would a device")
+    assert "can't be written: Operation not supported" in refused.err, refused
     missing = btcctl(place, "metrics", "--write", str(folder / "no" / "x.prom"))
     equal(missing.status, 74)
     assert "can't be written: No such file or directory" in missing.err, missing

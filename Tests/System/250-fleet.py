@@ -167,6 +167,9 @@ def _():
     socket_of_alpha = hosts[0].fleet.place("alpha")
     equal(fresh(socket_of_alpha)["instance"], "alpha/" + ours["instance"])
     assert "binance" in btcctl(socket_of_alpha, "sources").out
+    assert "binance" in btcctl(socket_of_alpha, "sources", "-c", "USD").out
+    paused = btcctl(socket_of_alpha, "pause")
+    equal((paused.status, paused.err), (69, "btcctl: The program at this socket can't do that: it only follows a publisher.\n"))
     assert re.search(r'btcpriced_fleet_messages_total\{publisher="alpha",result="ok"\} \d+', btcctl(socket_of_alpha, "metrics").out)
     equal(btcctl(socket_of_alpha, "pause").status != 0, True)
 
@@ -358,7 +361,7 @@ def _():
             ("nobody", Follower(site.broker, site.certificates, ["alpha"], name="alone", url="mqtts://127.0.0.1:1"), "refuse")):
         wait_until(lambda: any("warning: The broker" in line for line in follower.lines), what=what)
         (line,) = [line for line in follower.lines if "warning: The broker" in line]
-        failure = btcctl(follower.place("alpha"), "current", "--json").json["message"]
+        failure = btcctl(follower.place("alpha"), "current", "--json").json["failure"]
         assert re.search(expected, line, re.I) and "can't be reached" in failure, (what, line, failure)
         found[what] = line.split("reached: ")[1]
         follower.stop()

@@ -337,6 +337,23 @@ private struct Host {
     }
 }
 
+@Suite struct PublisherSocketTests {
+    @Test func `a currency's sources are its own, and a currency without a price has a state`() throws {
+        let directory = TemporaryDirectory()
+        let socket = try PublisherSocket("alpha", in: directory.path) { _ in }
+        defer { socket.stop() }
+        socket.tell(state(1, at: 0, currency: "EUR"), interval: 1000)
+        let text = #"{"name":"binance","order":1,"market":"BTC/USDT","url":"","use":"ready","requests":0,"limits":[]}"#
+        socket.tell([try SourceReport(json: try JSONValue(parsing: Array(text.utf8)[...]))])
+        var connection = try PriceConnection(path: "\(directory.path)/alpha", timeout: .seconds(10))
+        #expect(try connection.listSources().map(\.name) == ["binance"])
+        #expect(try connection.listSources("USD").map(\.name) == ["binance"])
+        #expect(try connection.listSources("EUR").isEmpty)
+        #expect(try connection.getPrice(in: "USD").state.freshness == .none)
+        #expect(throws: ClientError.self) { try connection.getPrice(.noCache, in: "USD") }
+    }
+}
+
 @Suite struct PublishingTests {
     private func published(_ publishing: inout Publishing, at seconds: Double, canPublish: Bool = true)
         -> [BrokerMessage]
@@ -349,10 +366,10 @@ private struct Host {
     @Test func `only the newest price of each currency is published, once the broker accepts it`() throws {
         let news = DaemonNews()
         var publishing = Publishing(name: "alpha", bootID: "b", isForHomeAssistant: false, news: news)
-        news.put(state(1, at: 0), interval: 1000)
+        news.put(state(1, at: 0), interval: 1000, at: time(0).boottime)
         #expect(published(&publishing, at: 0, canPublish: false).isEmpty)
-        news.put(state(2, at: 1), interval: 1000)
-        news.put(state(3, at: 1, currency: "EUR"), interval: 10_000)
+        news.put(state(2, at: 1), interval: 1000, at: time(1).boottime)
+        news.put(state(3, at: 1, currency: "EUR"), interval: 10_000, at: time(1).boottime)
         let messages = published(&publishing, at: 1.5)
         #expect(
             messages.map(\.topic) == [
@@ -372,12 +389,36 @@ private struct Host {
         func word(_ message: BrokerMessage?) -> String {
             message.map { String(decoding: $0.payload, as: UTF8.self) }.map { String($0.prefix(17)) } ?? ""
         }
-        news.put(state(1, at: 0), interval: 1000)
+        news.put(state(1, at: 0), interval: 1000, at: time(0).boottime)
         #expect(word(published(&publishing, at: 0).first) == #"{"state":"online""#)
         news.daemonIsGone()
         #expect(word(published(&publishing, at: 1).first) == #"{"state":"offline"#)
         #expect(word(publishing.will) == #"{"state":"offline"#)
         #expect(word(publishing.farewell().first) == #"{"state":"offline"#)
+    }
+
+    @Test func `after an outage of the broker an old price is stale, and a daemon that is gone is offline`() throws {
+        let news = DaemonNews()
+        var publishing = Publishing(name: "alpha", bootID: "b", isForHomeAssistant: true, news: news)
+        news.put(state(1, at: 0), interval: 1000, at: time(0).boottime)
+        #expect(published(&publishing, at: 0).count == 4)
+        news.put(state(2, at: 60), interval: 1000, at: time(60).boottime)
+        news.daemonIsGone()
+        #expect(published(&publishing, at: 61, canPublish: false).isEmpty)
+        _ = publishing.connected(at: time(600))
+        let messages = published(&publishing, at: 600)
+        let quote = try QuoteMessage(payload: try #require(messages.first).payload)
+        #expect((quote.state.state.freshness, quote.state.state.quote?.value, quote.age) == (.stale, 2, 540_000))
+        #expect(!messages.map(\.topic).contains("btcpriced/v1/alpha/home-assistant/BTC-USD"))
+        var host = Host()
+        host.connect(at: 600)
+        for var message in messages {
+            message.isRetained = false
+            host.receive(message, at: 600)
+        }
+        #expect(host.alpha.freshness == .stale)
+        host.wait(until: 610)
+        #expect(host.alpha.failure == "alpha is offline")
     }
 
     @Test func `Home Assistant gets its discovery message, and a price every ten seconds`() {
@@ -394,7 +435,7 @@ private struct Host {
                 state(1, at: second) {
                     if isStale { $0.freshness = .stale }
                     if isUnconfirmed { $0.confirmation = .unconfirmed }
-                }, interval: 1000)
+                }, interval: 1000, at: time(second).boottime)
             for message in published(&publishing, at: second) {
                 if message.topic == "btcpriced/v1/alpha/home-assistant/BTC-USD" { times.append(second) }
                 if message.topic == "homeassistant/device/alpha/btcpriced/config" { discoveries += 1 }
@@ -402,9 +443,14 @@ private struct Host {
         }
         #expect(times == [0, 10, 25, 35, 51, 61, 121, 181, 211])
         #expect(discoveries == 1)
-        #expect(publishing.connected(at: time(220)).count == 2, "a broker that was restarted is told again")
-        news.put(state(1, at: 220), interval: 1000)
-        #expect(published(&publishing, at: 220).count == 3)
+        #expect(publishing.connected(at: time(220)).isEmpty)
+        #expect(
+            published(&publishing, at: 220).map(\.topic) == [
+                "btcpriced/v1/alpha/status", "btcpriced/v1/alpha/quote/BTC-USD",
+                "homeassistant/device/alpha/btcpriced/config", "btcpriced/v1/alpha/home-assistant/BTC-USD",
+            ], "a broker that was restarted is told again")
+        news.put(state(1, at: 221), interval: 1000, at: time(221).boottime)
+        #expect(published(&publishing, at: 221).count == 1)
     }
 }
 

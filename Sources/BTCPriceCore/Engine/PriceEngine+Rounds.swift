@@ -89,9 +89,7 @@ extension PriceEngine {
         // The round may have been given up meanwhile, and another one begun.
         guard let finished = tracked.shared, finished.id == id else { return }
         tracked.shared = nil
-        let isTick =
-            finished.tick != nil
-            && (tracked.plan.derivation == .always || !Self.requestedNone(finished.requester, result))
+        let isTick = finished.tick != nil && counts(result, finished.requester, tracked)
         let actions: PriceTracker.Actions
         switch result {
         case .success(let (decision, round)):
@@ -115,10 +113,14 @@ extension PriceEngine {
         for (price, source) in waiting.values { received(.price(price), from: source) }
     }
 
-    /// Whether a round of another requester than the ticks ended before any source was requested.
-    static func requestedNone<Value>(_ requester: Requester, _ result: Result<Value, FetchFailure>) -> Bool {
-        guard requester != .tick, case .failure(let failure) = result else { return false }
-        return failure.failures.isEmpty && !failure.isCancelled
+    /// Whether a round can be a tick. A client's in which the limits allowed no request can't: clients leave a part of them to the ticks.
+    func counts<Value>(
+        _ result: Result<Value, FetchFailure>, _ requester: Requester, _ tracked: TrackedCurrency
+    ) -> Bool {
+        guard requester != .tick, tracked.plan.derivation != .always, case .failure(let failure) = result else {
+            return true
+        }
+        return !failure.failures.isEmpty || failure.isCancelled
     }
 
     private func leave(_ id: Int, _ waiter: Int) {

@@ -151,8 +151,7 @@ package actor PriceEngine: TickTarget {
         repeat {
             requester = tracked.shared?.requester ?? .tick
             result = await join(tracked, .tick, deadline: deadline)
-            // Repeats if it joined a client's round in which the limits allowed no request: clients leave a part of them to the ticks.
-        } while Self.requestedNone(requester, result)
+        } while !counts(result, requester, tracked)
         // A tick that a pause gave up does not count.
         if case .failure(let failure) = result, failure.isCancelled { return }
         guard tracked.isKept else { return }

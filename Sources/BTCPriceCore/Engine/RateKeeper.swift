@@ -36,6 +36,8 @@ package actor RateKeeper: StateSubscriber {
     }
 
     private var sources: [Source] = []
+    /// Counts the changes of ``sources``.
+    private var version = 0
     private let engine: PriceEngine
     private let store: any ReferenceRateStore
     private let clock: any BoottimeClock
@@ -82,6 +84,7 @@ package actor RateKeeper: StateSubscriber {
             }
             return Source(loader: loader, due: clock.now.advanced(by: max(.zero, wait)))
         }
+        version += 1
         await engine.keepRates(of: loaders.map(\.source))
         _ = await engine.take(kept.filter { table in loaders.contains { $0.source == table.source } })
         sleeping?.cancel()
@@ -116,15 +119,16 @@ package actor RateKeeper: StateSubscriber {
 
     /// Requests what is due. The rates are used together, because they are compared with each other.
     private func requestWhatIsDue() async {
+        let begun = version
         var tables: [ReferenceRateTable] = []
-        for loader in sources.filter({ $0.due <= clock.now }).map(\.loader) {
+        for index in sources.indices.filter({ sources[$0].due <= clock.now }) {
+            let loader = sources[index].loader
             let result = await withTimeout(Self.timeout, on: clock) { () throws(PriceLoadingError) in
                 try await loader.load()
             }
-            if Task.isCancelled { return }
             let isHeld = await engine.rateTables.contains { $0.source == loader.source }
-            // The sources may have changed meanwhile.
-            guard let index = sources.firstIndex(where: { $0.loader.source == loader.source }) else { continue }
+            // After a change, the sources that stay are due again.
+            if Task.isCancelled || version != begun { return }
             switch result {
             case .success(let table):
                 sources[index].due = clock.now.advanced(by: Self.period + Self.spread * jitter())

@@ -35,7 +35,7 @@ struct FollowedQuote: Sendable {
     /// The maximum difference between the publisher's wall clock and this machine's, including the transit time, milliseconds.
     private static let clockTolerance: Int64 = 30_000
     /// The number of intervals without a message after which a price is stale.
-    private static let silentIntervals: Int64 = 3
+    static let silentIntervals: Int64 = 3
 
     let publisher: String
     private let currency: String

@@ -73,7 +73,7 @@ final class PublisherSocket: Sendable {
         case .getPrice(let policy, let currency, let maxAge):
             let held = known.states.first { currency == nil || $0.state.currency == currency }?.state
             // A follower can't request a newer price.
-            guard let held, policy != .noCache, held.quote != nil else {
+            guard let held, policy != .noCache else {
                 let reason = held?.failure ?? "a follower requests nothing"
                 return .fetchFailed(FetchFailure(failures: [SourceFailure(source: name, error: .unavailable(reason))]))
             }
@@ -85,7 +85,12 @@ final class PublisherSocket: Sendable {
                     CurrencyMessage(
                         currency: $0.state.currency, price: message($0.state), interval: $0.interval, sources: [name])
                 })
-        case .listSources: return .sources(known.sources)
+        case .listSources(let currency):
+            // A publisher sends those of its first currency.
+            return .sources(
+                known.sources.filter {
+                    currency == nil || Market($0.name, $0.market).currency?.rawValue == currency
+                })
         case .getStatus: return .status(status(known, message(known.states[0].state), clients, at: now))
         case .getMetrics: return .metrics(metrics(known))
         case .history: return .historyDisabled

@@ -14,8 +14,11 @@ final class DaemonNews: Sendable {
 
     private let contents = Mutex(Contents())
 
-    func put(_ message: StateMessage, interval: Int64) {
-        contents.withLock { contents in
+    /// - Parameter boottime: The time of its arrival. The price is current for as long as a follower would take it for current.
+    func put(_ message: StateMessage, interval: Int64, at boottime: BootTime) {
+        var message = message
+        message.state.freshUntil = boottime + FollowedQuote.silentIntervals * interval
+        contents.withLock { [message] contents in
             contents.states.removeAll { $0.message.state.currency == message.state.currency }
             contents.states.append((message, interval))
             contents.daemonIsReachable = true
@@ -44,6 +47,8 @@ struct Publishing: BrokerClient {
     private let news: DaemonNews
     private var sequence: Int64 = 0
     private var daemonIsThere = false
+    /// Whether the broker may have none of the messages.
+    private var mustRepeat = false
     /// The newest state of each currency, in the order in which the currencies first arrived.
     private var newest: [(message: StateMessage, interval: Int64)] = []
     /// When Home Assistant last got a value, by currency.
@@ -64,11 +69,9 @@ struct Publishing: BrokerClient {
 
     mutating func connected(at now: ObservationTime) -> [BrokerAction<Never>] {
         // A broker that was restarted may have lost the retained messages.
-        isDescribed = false
+        (mustRepeat, isDescribed) = (true, false)
         lastValue = [:]
-        var messages = [status(isOnline: daemonIsThere, at: now)]
-        for (message, interval) in newest { quote(message, interval, at: now).map { messages.append($0) } }
-        return messages.map { .publish($0) }
+        return []
     }
 
     mutating func disconnected(_ reason: String, at now: ObservationTime) -> [BrokerAction<Never>] { [] }
@@ -79,19 +82,26 @@ struct Publishing: BrokerClient {
         // A slow broker gets only the newest news, after it has taken the earlier messages.
         guard canPublish else { return [] }
         let contents = news.take()
-        var messages: [BrokerMessage] = []
-        if let isReachable = contents.daemonIsReachable, isReachable != daemonIsThere {
-            daemonIsThere = isReachable
-            messages.append(status(isOnline: isReachable, at: now))
-        }
         for (message, interval) in contents.states {
             let place = newest.firstIndex { $0.message.state.currency == message.state.currency }
             // Home Assistant does not know this currency yet.
             if place == nil { isDescribed = false }
             if let place { newest[place] = (message, interval) } else { newest.append((message, interval)) }
+        }
+        var messages: [BrokerMessage] = []
+        for (message, interval) in mustRepeat ? newest : contents.states {
+            var message = message
+            message.state = message.state.aged(at: now.boottime)
             quote(message, interval, at: now).map { messages.append($0) }
             if isForHomeAssistant { messages += forHomeAssistant(message, at: now) }
         }
+        let wasThere = daemonIsThere
+        daemonIsThere = contents.daemonIsReachable ?? wasThere
+        if mustRepeat || daemonIsThere != wasThere {
+            // A follower takes a quote for a sign that the publisher is online, so "offline" comes after the quotes.
+            messages.insert(status(isOnline: daemonIsThere, at: now), at: daemonIsThere ? 0 : messages.endIndex)
+        }
+        mustRepeat = false
         if let sources = contents.sources { messages.append(list(sources, at: now)) }
         return messages.map { .publish($0) }
     }
@@ -105,9 +115,8 @@ struct Publishing: BrokerClient {
         guard !message.state.isOfUnknownAge else { return nil }
         sequence += 1
         let quote = QuoteMessage(
-            state: StateMessage(instance: message.instance, state: message.state.aged(at: now.boottime)),
-            publisher: name, bootID: bootID, sequence: sequence, publishedAt: now.wall, interval: interval,
-            age: message.state.age(at: now)?.age.wholeMilliseconds ?? 0)
+            state: message, publisher: name, bootID: bootID, sequence: sequence, publishedAt: now.wall,
+            interval: interval, age: message.state.age(at: now)?.age.wholeMilliseconds ?? 0)
         return BrokerMessage(
             topic: FleetTopic.quote(publisher: name, currency: message.state.currency).text,
             payload: quote.payload(at: now))

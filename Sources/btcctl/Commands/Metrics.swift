@@ -39,11 +39,19 @@ enum Metrics {
         }
     }
 
-    /// Replaces a file atomically. It keeps its mode; a new one is readable by all, since node_exporter runs as another user.
-    private static func replace(_ path: String, with text: String) throws(Complaint) {
+    /// Replaces a file atomically; of a link, the file that it names. The file keeps its mode; a new one is readable by all, since
+    /// node_exporter runs as another user.
+    private static func replace(_ named: String, with text: String) throws(Complaint) {
+        var (path, mode, present) = (named, mode_t(0o644), stat())
+        if let found = realpath(named, nil) {
+            defer { free(found) }
+            path = String(cString: found)
+            guard stat(path, &present) == 0 else { throw .unwritable(path, errno) }
+            // Otherwise a device would become a file.
+            guard present.st_mode & S_IFMT == S_IFREG else { throw .unwritable(path, ENOTSUP) }
+            mode = present.st_mode & 0o777
+        }
         let temporary = "\(path).\(getpid())"
-        var present = stat()
-        let mode = stat(path, &present) == 0 ? present.st_mode & 0o777 : 0o644
         let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw .unwritable(path, errno) }
         var error = fchmod(descriptor, mode) == 0 ? 0 : errno

@@ -61,6 +61,10 @@ struct Complaint: Error, Equatable {
                 .refused("\(ServiceInterface.name).MethodNotFound", _),
                 .refused("\(ServiceInterface.name).InterfaceNotFound", _):
                 .tooOldDaemon
+            case .refused("\(ServiceInterface.name).MethodNotImplemented", _):
+                Complaint(
+                    word: "internal", message: "The program at this socket can't do that: it only follows a publisher.",
+                    status: ExitStatus.unreachable)
             case .refused, .unintelligible:
                 Complaint(word: "internal", message: "\(error)", status: ExitStatus.unreachable)
             }

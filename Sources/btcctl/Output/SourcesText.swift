@@ -36,7 +36,7 @@ struct SourcesText {
         var lines = isVerbose ? Self.explanation.flatMap { explained($0, width) } : []
         lines +=
             reports.isEmpty
-            ? Table.wrapped("", "No source of its own: the price is derived from another currency's.", width: width)
+            ? Table.wrapped("", "No source is known: the price may be derived from another currency's.", width: width)
             : [rows[0]]
         for (report, row) in zip(reports, rows.dropFirst()) {
             lines.append(row)
