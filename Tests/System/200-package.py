@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib
 from brokers import *  # noqa: E402, F403
 import examples  # noqa: E402
 from gateway import get  # noqa: E402
-from machine import Machine  # noqa: E402
+from machine import on_each  # noqa: E402
 
 PORT = 18000
 CONFIGURATION = f"""sources = ["binance", "coinbase"]
@@ -109,25 +109,6 @@ def host_pid(machine, pid):
 
 def restarts(machine):
     return int(machine.show(UNIT, "NRestarts"))
-
-
-machines = {}
-
-
-def on_each(name):
-    """Defines a scenario on each suite. They run in order, each on the state that the last one left."""
-    def decorate(function):
-        for suite in os.environ.get("SUITES", "bookworm").split():
-            def run(suite=suite):
-                if suite not in machines:
-                    machines[suite] = Machine(suite)
-                try:
-                    return function(machines[suite])
-                finally:
-                    machines[suite].end_started()
-            scenario(f"{suite}: {name}")(run)
-        return function
-    return decorate
 
 
 # --- Install ---------------------------------------------------------------------------------------------------------

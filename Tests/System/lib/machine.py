@@ -9,7 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from btcpriced import BINARIES, ROOT, Skip, spawn, wait_until
+from btcpriced import BINARIES, ROOT, Skip, scenario, spawn, wait_until
 
 PACKAGES = "systemd,systemd-sysv,dbus,ca-certificates,libstdc++6,zlib1g,libsqlite3-0,libsystemd0,libmosquitto1,mosquitto,libpam-systemd,dbus-user-session"
 
@@ -160,3 +160,22 @@ class Machine:
                     return False
             return True
         wait_until(is_gone, what=f"the end of {self.cgroup}", every=0.05)
+
+
+machines = {}
+
+
+def on_each(name):
+    """Defines a scenario on each suite. They run in order, each on the state that the last one left."""
+    def decorate(function):
+        for suite in os.environ.get("SUITES", "bookworm").split():
+            def run(suite=suite):
+                if suite not in machines:
+                    machines[suite] = Machine(suite)
+                try:
+                    return function(machines[suite])
+                finally:
+                    machines[suite].end_started()
+            scenario(f"{suite}: {name}")(run)
+        return function
+    return decorate
