@@ -1,5 +1,4 @@
 import BTCPriceCore
-import Dispatch
 import Glibc
 import Synchronization
 import TestSupport
@@ -67,13 +66,6 @@ private let patience = Duration.seconds(60)
 
         func publish(_ tick: Int64) {
             server.receive(ConnectionTests.sample(tick), isTick: true, isFirst: true, kept: nil)
-        }
-    }
-
-    /// Runs a blocking client on a separate thread, since its reply needs a thread of the pool.
-    private func onAThread(_ body: @escaping @Sendable () throws -> Void) async throws {
-        try await withCheckedThrowingContinuation { continuation in
-            DispatchQueue.global().async { continuation.resume(with: Result(catching: body)) }
         }
     }
 

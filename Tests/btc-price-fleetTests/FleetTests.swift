@@ -338,19 +338,22 @@ private struct Host {
 }
 
 @Suite struct PublisherSocketTests {
-    @Test func `a currency's sources are its own, and a currency without a price has a state`() throws {
-        let directory = TemporaryDirectory()
-        let socket = try PublisherSocket("alpha", in: directory.path) { _ in }
-        defer { socket.stop() }
-        socket.tell(state(1, at: 0, currency: "EUR"), interval: 1000)
-        let text = #"{"name":"binance","order":1,"market":"BTC/USDT","url":"","use":"ready","requests":0,"limits":[]}"#
-        socket.tell([try SourceReport(json: try JSONValue(parsing: Array(text.utf8)[...]))])
-        var connection = try PriceConnection(path: "\(directory.path)/alpha", timeout: .seconds(10))
-        #expect(try connection.listSources().map(\.name) == ["binance"])
-        #expect(try connection.listSources("USD").map(\.name) == ["binance"])
-        #expect(try connection.listSources("EUR").isEmpty)
-        #expect(try connection.getPrice(in: "USD").state.freshness == .none)
-        #expect(throws: ClientError.self) { try connection.getPrice(.noCache, in: "USD") }
+    @Test func `a currency's sources are its own, and a currency without a price has a state`() async throws {
+        try await onAThread {
+            let directory = TemporaryDirectory()
+            let socket = try PublisherSocket("alpha", in: directory.path) { _ in }
+            defer { socket.stop() }
+            socket.tell(state(1, at: 0, currency: "EUR"), interval: 1000)
+            let text =
+                #"{"name":"binance","order":1,"market":"BTC/USDT","url":"","use":"ready","requests":0,"limits":[]}"#
+            socket.tell([try SourceReport(json: try JSONValue(parsing: Array(text.utf8)[...]))])
+            var connection = try PriceConnection(path: "\(directory.path)/alpha", timeout: .seconds(60))
+            #expect(try connection.listSources().map(\.name) == ["binance"])
+            #expect(try connection.listSources("USD").map(\.name) == ["binance"])
+            #expect(try connection.listSources("EUR").isEmpty)
+            #expect(try connection.getPrice(in: "USD").state.freshness == .none)
+            #expect(throws: ClientError.self) { try connection.getPrice(.noCache, in: "USD") }
+        }
     }
 }
 
