@@ -40,14 +40,14 @@ def _():
 @scenario("with the primary in cooldown the fallback has the whole budget")
 def _():
     # With the second of the standard, a busy machine would have only a tenth of it for all the rest.
-    simulator, place = Simulator(faults="binance always refuse\ncoinbase always delay 1500ms"), Place()
+    simulator, place = Simulator(faults="binance always refuse\ncoinbase always delay 3000ms"), Place()
     known_price(place, "68900", source="coinbase")
-    daemon = Daemon(place, simulator.urls, "--tick-interval-ms", "2000", "--tick-budget-ms", "2000")
+    daemon = Daemon(place, simulator.urls, "--tick-interval-ms", "4000", "--tick-budget-ms", "4000")
     for tick in range(1, 4):
         found = wait_until(lambda: (s := state(place))["tick"] >= tick and s, what=f"tick {tick}")
-        equal((found["freshness"], found["quote"]["source"]), ("fresh", "coinbase"), f"tick {tick}")
+        equal((found["freshness"], found["quote"]["source"], found["failure"]), ("fresh", "coinbase", None), f"tick {tick}")
     daemon.stop()
-    return "3 ticks of 2 s, each with a response after 1.5 s"
+    return "3 ticks of 4 s, each with a response after 3 s"
 
 
 @scenario("a certificate that becomes valid is accepted without a restart")
