@@ -119,7 +119,7 @@ extension ReaderCalendar {
     }
 
     private func text(_ parts: tm, _ pace: Pace) -> String {
-        let month = ReaderTimestampFormatter.months[Int(parts.tm_mon)]
+        let month = Timestamp.monthNames[Int(parts.tm_mon)]
         switch pace {
         case .minutes where parts.tm_hour == 0 && parts.tm_min == 0: return "\(month) \(parts.tm_mday)"
         case .minutes: return "\(parts.tm_hour.padded(2)):\(parts.tm_min.padded(2))"

@@ -7,8 +7,6 @@ import Glibc
 ///
 /// Uses the C library's `localtime_r`, because Foundation without ICU knows no time zone except GMT.
 package struct ReaderTimestampFormatter: TimestampFormatter, Hashable {
-    static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
-
     /// UTC instead of the reader's time zone.
     package var isUTC: Bool
     /// ISO 8601 to the second, with the zone's offset, instead of `Aug 25, 14:30`.
@@ -30,9 +28,9 @@ package struct ReaderTimestampFormatter: TimestampFormatter, Hashable {
     package func string(from timestamp: Timestamp) -> String {
         let second = timestamp.wholeSeconds
         guard var parts = parts(of: second) else { return "-" }
-        if isISO { return iso(parts) }
-        var clock = "\(parts.tm_hour.padded(2)):\(parts.tm_min.padded(2))"
-        if hasSeconds { clock += ":\(parts.tm_sec.padded(2))" }
+        let (date, time) = Timestamp.utc(calendar.wall(at: second))
+        if isISO { return "\(date)T\(time)\(isUTC ? "Z" : offset(parts.tm_gmtoff))" }
+        let clock = hasSeconds ? time[...] : time.dropLast(3)
         // timegm(3) changes the zone.
         let zone = parts.tm_zone.map { String(cString: $0) } ?? ""
         let isTwice = calendar.moments(at: Int64(timegm(&parts))).count > 1
@@ -41,29 +39,24 @@ package struct ReaderTimestampFormatter: TimestampFormatter, Hashable {
 
     /// The date alone: `Aug 25`, `Aug 25 2024` in another year, or `2026-08-25`.
     package func date(of timestamp: Timestamp) -> String {
-        guard let parts = parts(of: timestamp.wholeSeconds) else { return "-" }
-        return isISO ? isoDate(parts) : short(parts)
+        let second = timestamp.wholeSeconds
+        guard let parts = parts(of: second) else { return "-" }
+        return isISO ? Timestamp.utc(calendar.wall(at: second)).date : short(parts)
     }
 
     private func parts(of second: Int64) -> tm? {
-        calendar.parts(of: second).flatMap { Self.months.indices.contains(Int($0.tm_mon)) ? $0 : nil }
+        calendar.parts(of: second).flatMap { Timestamp.monthNames.indices.contains(Int($0.tm_mon)) ? $0 : nil }
     }
 
     private func short(_ parts: tm) -> String {
         let thisYear = calendar.parts(of: present?.wholeSeconds ?? Int64(time(nil)))?.tm_year
         let year = parts.tm_year == thisYear ? "" : " \(Int(parts.tm_year) + 1900)"
-        return "\(Self.months[Int(parts.tm_mon)]) \(parts.tm_mday)\(year)"
+        return "\(Timestamp.monthNames[Int(parts.tm_mon)]) \(parts.tm_mday)\(year)"
     }
 
-    private func isoDate(_ parts: tm) -> String {
-        "\((Int(parts.tm_year) + 1900).padded(4))-\((parts.tm_mon + 1).padded(2))-\(parts.tm_mday.padded(2))"
-    }
-
-    private func iso(_ parts: tm) -> String {
-        let time = "\(parts.tm_hour.padded(2)):\(parts.tm_min.padded(2)):\(parts.tm_sec.padded(2))"
-        guard !isUTC else { return "\(isoDate(parts))T\(time)Z" }
-        let minutes = Int32(abs(parts.tm_gmtoff) / 60)
-        return
-            "\(isoDate(parts))T\(time)\(parts.tm_gmtoff < 0 ? "-" : "+")\((minutes / 60).padded(2)):\((minutes % 60).padded(2))"
+    /// `+02:00`
+    private func offset(_ seconds: Int) -> String {
+        let minutes = abs(seconds) / 60
+        return "\(seconds < 0 ? "-" : "+")\((minutes / 60).padded(2)):\((minutes % 60).padded(2))"
     }
 }

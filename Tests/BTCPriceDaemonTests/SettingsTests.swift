@@ -200,6 +200,12 @@ import Testing
             complaint(file: "[tick]\ncurrencies = [\"EUR\"]\n")?.contains(
                 "unknown key tick.currencies (its value is [\"EUR\"]); move currencies above [tick]") == true)
         #expect(complaint(file: "[tcik]\n")?.contains("unknown key tcik") == true)
+        #expect(
+            complaint(file: "currency.USD.sources = [\"kraken\"]\n")?.hasSuffix(
+                "the key of the price in USD is sources") == true)
+        #expect(
+            complaint(file: "currency.EUR.derive = \"never\"\n")?.hasSuffix("a price in EUR or USD is never derived")
+                == true)
     }
 
     @Test func `invalid TOML is reported with line and column`() {
@@ -311,6 +317,14 @@ import Testing
                 == "quorum = 4: must be at most 3, as many as there are sources")
         let derived = try read(["--mode=median", "--quorum=3", "--currencies=PLN,USD"])
         #expect(derived.first.sources.isEmpty && derived.currencies[1].rules.quorum == 3)
+    }
+
+    @Test func `a currency that is derived needs reference rates`() throws {
+        #expect(
+            complaint(file: "currencies = [\"USD\", \"SEK\"]\nreference-rates = []")
+                == "reference-rates = []: the price in SEK is derived with a reference rate: name a source of them, or leave SEK out of currencies"
+        )
+        #expect(try read(file: "currencies = [\"USD\", \"GBP\"]\nreference-rates = []").currencies.count == 2)
     }
 
     @Test func `a reload names changed keys and descriptions`() throws {

@@ -170,6 +170,8 @@ def _():
     assert "binance" in btcctl(socket_of_alpha, "sources", "-c", "USD").out
     paused = btcctl(socket_of_alpha, "pause")
     equal((paused.status, paused.err), (69, "btcctl: The program at this socket can't do that: it only follows a publisher.\n"))
+    assert re.search(r"^Store +: none$", btcctl(socket_of_alpha, "status").out, re.M)
+    assert "or the socket is a publisher's" in btcctl(socket_of_alpha, "history").err
     assert re.search(r'btcpriced_fleet_messages_total\{publisher="alpha",result="ok"\} \d+', btcctl(socket_of_alpha, "metrics").out)
     equal(btcctl(socket_of_alpha, "pause").status != 0, True)
 

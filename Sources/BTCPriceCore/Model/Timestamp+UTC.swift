@@ -1,4 +1,9 @@
 extension Timestamp {
+    /// In the C locale and in HTTP.
+    package static let monthNames = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ]
+
     /// Unix seconds, rounded down, before 1970 too.
     package var wholeSeconds: Int64 { milliseconds.flooredQuotient(by: 1000) }
 
@@ -9,9 +14,12 @@ extension Timestamp {
     }
 
     /// `2026-11-21` and `09:30:05`, independent of the time zone and the locale.
-    package var utc: (date: String, time: String) {
-        let days = wholeSeconds.flooredQuotient(by: 86_400)
-        let second = wholeSeconds - days * 86_400
+    package var utc: (date: String, time: String) { Self.utc(wholeSeconds) }
+
+    /// The same of Unix seconds, or of a date and time elsewhere as the second at which the clocks of UTC show it.
+    package static func utc(_ seconds: Int64) -> (date: String, time: String) {
+        let days = seconds.flooredQuotient(by: 86_400)
+        let second = seconds - days * 86_400
         // The Gregorian calendar in eras of 400 years. Each year starts in March, so that a leap day is its last day.
         let shifted = days + 719_468
         let era = shifted.flooredQuotient(by: 146_097)

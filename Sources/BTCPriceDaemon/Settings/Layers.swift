@@ -127,6 +127,11 @@ struct Layers {
     private static func advice(on name: String, _ origin: Origin) -> String {
         let known = SettingKey.all.map(\.name)
         let parts = name.split(separator: ".", maxSplits: 1).map(String.init)
+        switch name {
+        case "currency.USD.sources": return "the key of the price in USD is sources"
+        case "currency.USD.derive", "currency.EUR.derive": return "a price in EUR or USD is never derived"
+        default: break
+        }
         // In TOML, a key below a table's heading belongs to that table.
         if case .file = origin, parts.count == 2, known.contains(parts[1]) {
             return "move \(parts[1]) above [\(parts[0])], which is the beginning of a table"

@@ -156,7 +156,8 @@ extension SettingKey {
             name: "tick.pause-when-idle", kind: .integer(0...86_400), standard: .integer(0),
             text: """
                 The ticks pause after this many seconds without a client that wants a price. The next such client gets the last price \
-                as stale, or with --max-age waits for the next one, and the ticks start again at once. 0 means never.
+                as stale, or if that is older than its --max-age waits for the next one, and the ticks start again at once. 0 means \
+                never.
                 """),
     ]
 

@@ -98,6 +98,11 @@ struct Settings: Sendable {
         descriptions = layers.descriptions
         warnings = layers.warnings
         let names = try layers.list("reference-rates")
+        if names.isEmpty, let derived = currencies.first(where: { $0.derivation == .always }) {
+            throw SettingsError(
+                "reference-rates = []: the price in \(derived.currency) is derived with a reference rate: name a source of them, or leave \(derived.currency) out of currencies"
+            )
+        }
         rateSources =
             currencies.count > 1 ? names.compactMap { name in layers.rateSources.first { $0.name == name } } : []
         exchanges = try Self.sources(layers, layers.exchanges.map(\.name))

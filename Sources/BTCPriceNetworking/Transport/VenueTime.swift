@@ -1,3 +1,5 @@
+import BTCPriceCore
+
 /// Parses the times in exchanges' responses, to whole milliseconds.
 enum VenueTime {
     /// Milliseconds since 1970 of `2026-06-19T16:43:33.016274911Z` or `2026-06-19T18:43:33+02:00`: any number of digits after the
@@ -88,7 +90,8 @@ enum VenueTime {
                 let digits = bytes[words[places[place]]]
                 return digits.count <= 4 ? Self.number(digits) : nil
             }
-            guard let month = months.firstIndex(where: { bytes[words[places[1]]].elementsEqual($0.utf8) }),
+            let name = bytes[words[places[1]]]
+            guard let month = Timestamp.monthNames.firstIndex(where: { name.elementsEqual($0.utf8) }),
                 let day = number(0), let year = number(2), let hour = number(3), let minute = number(4),
                 let second = number(5), (1...31).contains(day), (0..<24).contains(hour), (0..<60).contains(minute),
                 (0...60).contains(second)
@@ -98,8 +101,6 @@ enum VenueTime {
             return (((days * 24 + hour) * 60 + minute) * 60 + second) * 1000
         }
     }
-
-    private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
     /// Days since 1970-01-01 in the Gregorian calendar. Years start in March, so a leap day is the last day of a year.
     private static func days(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {

@@ -18,9 +18,8 @@ final class HTTPDate {
         var (seconds, parts) = (time_t(seconds), tm())
         gmtime_r(&seconds, &parts)
         let days = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
-        let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
-        let (day, month) = (days[Int(parts.tm_wday)], months[Int(parts.tm_mon)])
-        let clock = [parts.tm_hour, parts.tm_min, parts.tm_sec].map { $0.padded(2) }.joined(separator: ":")
+        let (day, month) = (days[Int(parts.tm_wday)], Timestamp.monthNames[Int(parts.tm_mon)])
+        let clock = Timestamp.utc(Int64(seconds)).time
         return "\(day), \(parts.tm_mday.padded(2)) \(month) \(parts.tm_year + 1900) \(clock) GMT"
     }
 

@@ -139,7 +139,8 @@ struct Complaint: Error, Equatable {
     }
 
     static let noHistory = Complaint(
-        word: "noPrice", message: "No history is kept: history.enabled is false. See btc-priced.toml(5).",
+        word: "noPrice",
+        message: "No history is kept: history.enabled is false (btc-priced.toml(5)), or the socket is a publisher's.",
         status: ExitStatus.noPrice)
 
     static func historyUnavailable(_ reason: String?) -> Complaint {

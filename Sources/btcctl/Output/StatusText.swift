@@ -122,7 +122,8 @@ struct StatusText {
                 "on the disk \(Table.text(.milliseconds(max(0, now.wall.milliseconds - $0.milliseconds)))) ago"
             }
             ?? "not on the disk yet"
-        let place = "\(store.stateDirectory), \(synced)"
+        // A publisher's socket keeps nothing.
+        let place = store.stateDirectory.isEmpty ? "none" : "\(store.stateDirectory), \(synced)"
         let history = store.historyFailure.map {
             "the history can't be written, \(count(store.heldCandles ?? 0, "candle")) in memory: \($0)"
         }
