@@ -89,7 +89,7 @@ extension PriceEngine {
         // The round may have been given up meanwhile, and another one begun.
         guard let finished = tracked.shared, finished.id == id else { return }
         tracked.shared = nil
-        let isTick = finished.tick != nil && counts(result, finished.requester, tracked)
+        let isTick = counts(result, finished.requester, tracked) && finished.tick != nil
         let actions: PriceTracker.Actions
         switch result {
         case .success(let (decision, round)):
