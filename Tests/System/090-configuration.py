@@ -129,8 +129,7 @@ def _():
         shutil.copy(BINARIES / name, binaries)
     os.chown(home, uid, uid)
     for runtime in (f"{home}/run", None):
-        # The last one only with an emulator.
-        environment = {"HOME": home, "TZ": "UTC"} | {name: os.environ[name] for name in ("PATH", "QEMU_LD_PREFIX") if name in os.environ}
+        environment = {**BARE, "HOME": home, "TZ": "UTC"}
         if runtime:
             os.mkdir(runtime, 0o700)
             os.chown(runtime, uid, uid)

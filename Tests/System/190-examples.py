@@ -44,7 +44,7 @@ class Room:
 
     @property
     def environment(self):
-        return {"PATH": f"{self.home}/bin:{os.environ['PATH']}", "BTC_PRICED_SOCKET": self.place.socket, "HOME": str(self.home), "TZ": "UTC",
+        return {**BARE, "PATH": f"{self.home}/bin:{BARE['PATH']}", "BTC_PRICED_SOCKET": self.place.socket, "HOME": str(self.home), "TZ": "UTC",
                 "LC_ALL": "C.UTF-8"}
 
     def start(self, text):

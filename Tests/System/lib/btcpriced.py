@@ -35,6 +35,8 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 BINARIES = Path(os.environ.get("BINARIES", ROOT / ".build" / "release"))
+# The environment of a program that inherits nothing else. An emulator finds the libraries by the second one.
+BARE = {name: os.environ[name] for name in ("PATH", "QEMU_LD_PREFIX") if name in os.environ}
 SHARED = ROOT.parent / "shared"
 SOCKET_NAME = "io.btcpriced.Price"
 # That of the packages is that of the programs.
