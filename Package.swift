@@ -152,7 +152,7 @@ let package = Package(
             name: "rehearsal",
             dependencies: [
                 "BTCPriceCore", "BTCPriceDaemon", "BTCPriceNetworking", "BTCPricePersistence", "CVirtualTime",
-                "ExchangeSimulator", "TestSupport",
+                "CommandLine", "ExchangeSimulator", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ],
             path: "Tests/Rehearsal", swiftSettings: ours),

@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from btcpriced import BINARIES, Daemon, Place, Simulator, atexit, fresh, known_price, replaying, spawn, wait_until
+from lib.btcpriced import BINARIES, Daemon, Place, Simulator, atexit, fresh, known_price, replaying, spawn, wait_until
 
 HERE = Path(__file__).resolve().parent
 BUILT = HERE.parent / ".build" / "benchmarks"

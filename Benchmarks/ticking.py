@@ -8,7 +8,7 @@ import statistics
 import tempfile
 import time
 
-from counting import Callgrind, count_of_tick
+from lib.counting import Callgrind, count_of_tick
 from measuring import (HERE, INTERVAL, ON_LOAD, ON_MEASURED, TICKS, Daemon, Place, Row, Simulator, atexit, compiled_go, known_price, process_time,
                        ratios, spawn, wait_until)
 

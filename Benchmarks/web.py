@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import time
 
-from gateway import Gateway, free_port
+from lib.gateway import Gateway, free_port
 from measuring import ON_LOAD, ON_MEASURED, Row, atexit, private_memory, ratios, running_daemon, shutil, spawn, wait_until
 
 PAIRS = 8

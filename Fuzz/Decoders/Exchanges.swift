@@ -1,5 +1,5 @@
-import BTCPriceSocket
 import BTCPriceFeature
+import BTCPriceSocket
 import NIOHTTP1
 
 @testable import BTCPriceCore

@@ -1,9 +1,9 @@
 import BTCPriceFeature
 import BTCPriceSocket
 
-@testable import btcctl
 @testable import BTCPriceCore
 @testable import BTCPriceNetworking
+@testable import btcctl
 
 /// The reader's clocks in every run.
 let present = ObservationTime(

@@ -1,7 +1,7 @@
+import BTCPriceSocket
 import NIOCore
 import NIOEmbedded
 import NIOWebSocket
-import BTCPriceSocket
 
 @testable import BTCPriceCore
 @testable import BTCPriceNetworking

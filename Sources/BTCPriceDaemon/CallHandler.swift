@@ -1,9 +1,9 @@
 import BTCPriceCore
+import BTCPriceNetworking
 import BTCPricePersistence
 import BTCPriceSocket
 import Glibc
 import Logging
-import BTCPriceNetworking
 
 /// Handles the calls that need more than the held price.
 struct CallHandler: Sendable {

@@ -1,5 +1,5 @@
-import BTCPriceNetworking
 import BTCPriceCore
+import BTCPriceNetworking
 import BTCPriceSocket
 import CLinux
 import CommandLine

@@ -1,6 +1,6 @@
-import BTCPriceSocket
 import BTCPriceCore
 import BTCPricePersistence
+import BTCPriceSocket
 import Glibc
 
 /// The daemon's metrics for a monitoring system. No label comes from outside: no error texts, no names of clients, no addresses.
@@ -40,7 +40,7 @@ struct DaemonMetrics {
             },
             gauge(
                 "price_uncertainty",
-                "The median of the markets is within this distance of the price, 19 times out of 20."
+                "How far the median of the markets may be from the price, in its currency."
             ) { $0.record.state.uncertainty.map { $0.plusMinus.description } },
             gauge("price_24h_open", "The first price of the last 24 hours.") {
                 $0.record.state.day?.open.description

@@ -1,6 +1,6 @@
-import BTCPriceSocket
 import BTCPriceCore
 import BTCPricePersistence
+import BTCPriceSocket
 
 /// Handles the calls to `io.btcpriced.History`.
 struct HistoryCalls: Sendable {

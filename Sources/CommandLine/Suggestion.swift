@@ -16,7 +16,7 @@ package enum Suggestion {
     }
 
     /// The number of insertions, deletions, changes and swaps of neighbouring letters (Damerau-Levenshtein distance).
-    private static func distance(_ first: String, _ second: String) -> Int {
+    package static func distance(_ first: String, _ second: String) -> Int {
         let (a, b) = (Array(first), Array(second))
         var before: [Int] = []
         var last = Array(0...b.count)

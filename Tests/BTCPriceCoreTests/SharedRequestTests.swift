@@ -17,9 +17,11 @@ import Testing
 
         init() {
             let (loader, time) = (loader, time)
-            request = SharedRequest(cacheTime: .seconds(2), now: { Rounds.time(time.seconds.withLock { $0 }) }) {
-                () throws(PriceLoadingError) in try await loader.load()
-            }
+            request = SharedRequest(
+                cacheTime: .seconds(2), now: { Rounds.time(time.seconds.withLock { $0 }) },
+                request: {
+                    () throws(PriceLoadingError) in try await loader.load()
+                })
         }
 
         func load(after boottime: BootTime = .min) -> Task<String, Never> {

@@ -1,5 +1,5 @@
-import BTCPriceNetworking
 import BTCPriceCore
+import BTCPriceNetworking
 import Logging
 import ServiceLifecycle
 import Synchronization

@@ -1,9 +1,10 @@
 import BTCPriceCore
 import ExchangeSimulator
 import FoundationEssentials
-@testable import BTCPriceNetworking
 import TestSupport
 import Testing
+
+@testable import BTCPriceNetworking
 
 /// The shipped HTTP client and loaders against a real server.
 @Suite(.timeLimit(.minutes(3))) struct ClientTests {

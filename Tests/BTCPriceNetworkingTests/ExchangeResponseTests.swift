@@ -1,8 +1,8 @@
 import BTCPriceCore
+import BTCPriceSocket
 import FoundationEssentials
 import TestSupport
 import Testing
-import BTCPriceSocket
 
 @testable import BTCPriceNetworking
 

@@ -1,6 +1,6 @@
 import BTCPriceCore
-import TestSupport
 import NIOHTTP1
+import TestSupport
 import Testing
 
 @testable import BTCPriceNetworking

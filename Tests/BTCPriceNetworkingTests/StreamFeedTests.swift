@@ -1,9 +1,9 @@
 import BTCPriceCore
 import ExchangeSimulator
 import NIOCore
+import NIOWebSocket
 import Synchronization
 import TestSupport
-import NIOWebSocket
 import Testing
 
 @testable import BTCPriceNetworking

@@ -1,5 +1,5 @@
-import Testing
 import BTCPriceSocket
+import Testing
 
 @testable import BTCPriceNetworking
 

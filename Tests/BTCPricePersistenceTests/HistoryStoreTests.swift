@@ -179,7 +179,10 @@ import Testing
         // A second backfill changes nothing.
         try await store.backfill(
             [exchange, next].map {
-                var other = $0; other.close = 7; other.origin = "coinbase"; return other
+                var other = $0
+                other.close = 7
+                other.origin = "coinbase"
+                return other
             }, of: .usd, .hour)
         #expect(try await read(store, .hour) == hours)
     }

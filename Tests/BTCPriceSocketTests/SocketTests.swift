@@ -237,8 +237,8 @@ private let patience = Duration.seconds(60)
         let path = service.path
         let asked = service.asked
         try await onAThread {
-            var first = try ClientConnection(path: path, timeout: patience),
-                second = try ClientConnection(path: path, timeout: patience)
+            var first = try ClientConnection(path: path, timeout: patience)
+            var second = try ClientConnection(path: path, timeout: patience)
             var third = try ClientConnection(path: path, timeout: patience)
             let another = try ClientConnection(path: path, timeout: patience)
             try another.send(PriceCall.getStatus.call)

@@ -266,7 +266,7 @@ private struct AdversaryCount: Sendable {
     }
 }
 
-private struct AdversaryMode: Sendable {
+struct AdversaryMode: Sendable {
     let name: String
     let sources: [String]
     var rules = SelectionRules()
@@ -274,6 +274,17 @@ private struct AdversaryMode: Sendable {
     var currency = Currency.usd
     /// Whether the venues' streams, with the same lies, serve a watcher. Then the states between the ticks count too.
     var isStreamed = false
+
+    static let four = ["binance", "coinbase", "bitstamp", "kraken"]
+    static let all = [
+        AdversaryMode(name: "primary", sources: four),
+        AdversaryMode(name: "median", sources: four, rules: SelectionRules(mode: .median, quorum: 3)),
+        AdversaryMode(name: "dollars", sources: Array(four.dropFirst())),
+        AdversaryMode(name: "euros", sources: ["kraken", "coinbase", "bitstamp", "binance"], currency: .eur),
+        AdversaryMode(name: "streams", sources: four, isStreamed: true),
+        // One exchange under two names.
+        AdversaryMode(name: "twins", sources: ["coinbase", "cryptocompare", "bitstamp", "kraken"]),
+    ]
 }
 
 /// Runs virtual days in which one venue lies, and the same days without lies, in six modes.
@@ -284,22 +295,14 @@ private struct AdversaryMode: Sendable {
 func rehearseAdversary(
     seed: UInt64, hours: Int, clock: VirtualClock, closely: Range<Double>, only: String? = nil
 ) async throws {
-    let four = ["binance", "coinbase", "bitstamp", "kraken"]
-    let modes = [
-        AdversaryMode(name: "primary", sources: four),
-        AdversaryMode(name: "median", sources: four, rules: SelectionRules(mode: .median, quorum: 3)),
-        AdversaryMode(name: "dollars", sources: Array(four.dropFirst())),
-        AdversaryMode(name: "euros", sources: ["kraken", "coinbase", "bitstamp", "binance"], currency: .eur),
-        AdversaryMode(name: "streams", sources: four, isStreamed: true),
-        // One exchange under two names.
-        AdversaryMode(name: "twins", sources: ["coinbase", "cryptocompare", "bitstamp", "kraken"]),
-    ]
-    for (index, mode) in modes.enumerated() where only ?? mode.name == mode.name {
+    let modes = chosen(AdversaryMode.all, "mode", prefix: only ?? "", name: \.name)
+    for (index, mode) in AdversaryMode.all.enumerated() where modes.contains(where: { $0.name == mode.name }) {
         let drawn = seed &* 3 &+ UInt64(index)
         let world = AdversaryWorld(seed: drawn, hours: hours, mode.currency, sources: mode.sources, hasLiar: true)
         let honest = AdversaryWorld(seed: drawn, hours: hours, mode.currency, sources: mode.sources, hasLiar: false)
         let dollars =
-            mode.currency == .usd ? nil : AdversaryWorld(seed: drawn, hours: hours, .usd, sources: four, hasLiar: false)
+            mode.currency == .usd
+            ? nil : AdversaryWorld(seed: drawn, hours: hours, .usd, sources: AdversaryMode.four, hasLiar: false)
         let (counts, requests) = try await run([dollars, world].compactMap(\.self), mode, clock, closely)
         let (twins, twinRequests) = try await run([dollars, honest].compactMap(\.self), mode, clock, 0..<0)
         guard let count = counts[mode.currency.rawValue], let twin = twins[mode.currency.rawValue] else { continue }
@@ -345,7 +348,7 @@ private func run(
     }
     let counts = Shared([String: AdversaryCount]())
     let daemon = await VirtualDaemon(
-        kept, clock: clock, store: MemoryStore(), jitter: { 0.5 }, tally: Shared(Tally()), isStreamed: mode.isStreamed
+        kept, clock: clock, store: MemoryStore(), tally: Shared(Tally()), isStreamed: mode.isStreamed
     ) { state in
         guard let world = worlds.first(where: { $0.currency.rawValue == state.currency }) else { return }
         let seconds = clock.seconds - begun

@@ -41,11 +41,11 @@ func rehearseCurrencies(seed: UInt64, clock: VirtualClock) async throws {
         let isShared = exchange.name == "kraken"
         for (currency, market) in exchange.markets {
             loaders[market] = SetLoader(
-                exchange.venue, market, isNeeded: { isShared ? shared.isNeeded(after: .min) : true }
-            ) { () throws(PriceLoadingError) in
-                if isShared { return try await shared.load(after: .min) }
-                return try await virtual.load().map { priced($0, in: currency, on: market) }
-            }
+                exchange.venue, market, isNeeded: { isShared ? shared.isNeeded(after: .min) : true },
+                response: { () throws(PriceLoadingError) in
+                    if isShared { return try await shared.load(after: .min) }
+                    return try await virtual.load().map { priced($0, in: currency, on: market) }
+                })
         }
     }
     let kept = Exchange.currencies.map { currency in
@@ -58,7 +58,7 @@ func rehearseCurrencies(seed: UInt64, clock: VirtualClock) async throws {
     let tallies = Shared([String: CurrencyTally]())
     let tally = Shared(Tally())
     let daemon = await VirtualDaemon(
-        kept, clock: clock, store: MemoryStore(), jitter: { 0.5 }, tally: tally
+        kept, clock: clock, store: MemoryStore(), tally: tally
     ) { state in
         let fair = 68_900 * (Currency(rawValue: state.currency).flatMap { rates[$0] } ?? 1)
         tallies.update { tallies in

@@ -55,8 +55,8 @@ final class VirtualDaemon: Sendable {
     ///   - watch: Receives the states that watchers receive.
     init(
         _ currencies: [VirtualCurrency], clock: VirtualClock, store: MemoryStore,
-        jitter: @escaping @Sendable () -> Double,
-        tally: Shared<Tally>, history: PriceHistory? = nil, isStreamed: Bool = false,
+        jitter: @escaping @Sendable () -> Double = { 0.5 }, tally: Shared<Tally>, history: PriceHistory? = nil,
+        isStreamed: Bool = false,
         observes: Duration = .seconds(3), rates: [ReferenceRateTable] = [],
         watch: @escaping @Sendable (PriceState) -> Void = { _ in }
     ) async {

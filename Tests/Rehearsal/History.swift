@@ -37,7 +37,7 @@ func rehearseHistory(days: Int, seed: UInt64, path: String?, clock: VirtualClock
     let written = bytesWritten()
     let tally = Shared(Tally())
     let daemon = await VirtualDaemon(
-        [VirtualCurrency(loaders: [venue])], clock: clock, store: MemoryStore(nil), jitter: { 0.5 }, tally: tally,
+        [VirtualCurrency(loaders: [venue])], clock: clock, store: MemoryStore(nil), tally: tally,
         history: history
     ) { state in
         let second = now().wall.milliseconds / 1000

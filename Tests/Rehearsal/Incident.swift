@@ -109,7 +109,7 @@ extension Incident {
         let daemon = await VirtualDaemon(
             [VirtualCurrency(interval: interval, loaders: venues, rules: rules)], clock: clock,
             store: MemoryStore(kept),
-            jitter: { 0.5 }, tally: tally
+            tally: tally
         ) { state in
             let seconds = clock.seconds - begun
             let read =
@@ -135,7 +135,7 @@ extension Incident {
 /// - Parameter day: Runs only the incidents of this day, and prints every line of the log.
 func rehearseIncidents(on clock: VirtualClock, day: String?) async throws {
     var failed = 0
-    for incident in Incident.all where day == nil || incident.day == day {
+    for incident in chosen(Incident.all, "incident", prefix: day ?? "", name: \.day) {
         let shown = try await incident.run(on: clock)
         let wrong = incident.check(shown)
         if wrong != nil { failed += 1 }

@@ -145,8 +145,7 @@ func rehearseMonth(seed: UInt64, days: Int, clock: VirtualClock, closely: Range<
     for part in parts {
         let ofPart = Shared(MonthCount())
         let daemon = await VirtualDaemon(
-            [VirtualCurrency(loaders: venues, rules: part.rules)], clock: clock, store: store, jitter: { 0.5 },
-            tally: tally
+            [VirtualCurrency(loaders: venues, rules: part.rules)], clock: clock, store: store, tally: tally
         ) { state in
             if closely.contains(clock.seconds) { show(state, truth, at: clock.seconds) }
             let (kind, count) = judge(state, truth, at: clock.seconds, rules: part.rules)

@@ -26,7 +26,7 @@ func rehearseReplay(of path: String, interval: Duration, on clock: VirtualClock)
     let tally = Shared(Tally())
     let daemon = await VirtualDaemon(
         [VirtualCurrency(interval: interval, loaders: [venue])], clock: clock, store: MemoryStore(kept),
-        jitter: { 0.5 }, tally: tally
+        tally: tally
     ) { state in
         shown.update { shown in
             if state.freshness == .fresh { shown.fresh += 1 } else { shown.stale += 1 }

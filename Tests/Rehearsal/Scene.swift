@@ -134,12 +134,12 @@ private func sharing(_ shared: SharedRequest, _ own: ScriptedVenue) -> SetLoader
     let returned = Shared(BootTime.min)
     return SetLoader(
         own.venue, own.market, companions: own.companions, isNeeded: { shared.isNeeded(after: returned.current) },
-        begun: { shared.begin() }
-    ) { () throws(PriceLoadingError) in
-        let prices = try await shared.load(after: returned.current)
-        if let observed = prices.first?.observed { returned.update { $0 = observed.boottime } }
-        return prices
-    }
+        begun: { shared.begin() },
+        response: { () throws(PriceLoadingError) in
+            let prices = try await shared.load(after: returned.current)
+            if let observed = prices.first?.observed { returned.update { $0 = observed.boottime } }
+            return prices
+        })
 }
 
 extension Scene {
@@ -179,7 +179,7 @@ extension Scene {
         }
         let counts = Shared([Currency: SceneCount]())
         let daemon = await VirtualDaemon(
-            kept, clock: clock, store: MemoryStore(), jitter: { 0.5 }, tally: Shared(Tally()), observes: observes,
+            kept, clock: clock, store: MemoryStore(), tally: Shared(Tally()), observes: observes,
             rates: rates(at: clock)
         ) { state in
             let seconds = Self.seconds(clock.seconds, since: begun)
@@ -198,12 +198,14 @@ extension Scene {
         _ name: String, _ currency: Currency, _ clock: VirtualClock, _ begun: Double
     ) throws -> ScriptedVenue {
         let stated = statedPeg ?? peg
-        return try ScriptedVenue(name, currency, clock: clock, peg: { stated($0 - begun) }) { seconds, _ in
-            let seconds = Self.seconds(seconds, since: begun)
-            let fair = fair(name, currency, at: seconds)
-            let ask = Ask(source: name, currency: currency, seconds: seconds, fair: fair, begun: begun)
-            return script(ask) ?? .price(fair * (seconds < 0 ? 1 : lie(name, seconds)))
-        }
+        return try ScriptedVenue(
+            name, currency, clock: clock, peg: { stated($0 - begun) },
+            script: { seconds, _ in
+                let seconds = Self.seconds(seconds, since: begun)
+                let fair = fair(name, currency, at: seconds)
+                let ask = Ask(source: name, currency: currency, seconds: seconds, fair: fair, begun: begun)
+                return script(ask) ?? .price(fair * (seconds < 0 ? 1 : lie(name, seconds)))
+            })
     }
 
     /// The reference rates of the day, by the rates before the scene.
@@ -227,7 +229,7 @@ extension Scene {
 /// - Parameter prefix: Of the names of the scenes to run.
 func rehearseScenes(on clock: VirtualClock, prefix: String) async throws {
     var (scenes, wrong, sureAndWrong) = (0, 0, 0)
-    for scene in Scene.all where scene.name.hasPrefix(prefix) {
+    for scene in chosen(Scene.all, "scene", prefix: prefix, name: \.name) {
         let (counts, requests) = try await scene.run(on: clock)
         scenes += 1
         let inOrder = counts.sorted {

@@ -14,17 +14,20 @@
 //     rehearsal incidents [DAY]  real incidents, each as a scenario
 //     rehearsal scenes [PREFIX]  colluding, drifting, falling and standing markets, for each scene the counts of its ticks; only those whose
 //                                name has the prefix
+//     rehearsal --list           the names of all incidents, cases, scenes and modes, each with its file
 //
+// A name that does not exist is an error with status 2.
 // Prints figures. The tests in Tests/System judge them.
 
 import BTCPriceCore
 import BTCPriceNetworking
+import CommandLine
 import Glibc
 import TestSupport
 
 /// The command line without its lengths (`days 3`, `hours 12`), and these lengths.
 let (arguments, days, hours) = {
-    var left = CommandLine.arguments
+    var left = Swift.CommandLine.arguments
     func taken(_ name: String) -> Int? {
         guard let index = left.firstIndex(of: name), index + 1 < left.count else { return nil }
         defer { left.removeSubrange(index...index + 1) }
@@ -39,6 +42,30 @@ guard arguments.count > 1 else {
         "usage: rehearsal week|failure|alternate SEED | rehearsal month SEED [FROM TO] | rehearsal incidents [DAY] | "
             + "rehearsal scenes [PREFIX]")
     exit(64)
+}
+
+/// Ends the program with status 2, because nothing has this name, and prints the nearest names.
+func refuse(_ kind: String, _ word: String, among names: [String]) -> Never {
+    let distances = names.map { ($0, Suggestion.distance($0.prefix(word.count).lowercased(), word.lowercased())) }
+    let nearest = distances.sorted { $0.1 < $1.1 }.prefix(3).map(\.0)
+    let text = "no \(kind) has the name '\(word)'; the nearest: \(nearest.joined(separator: "; "))\n"
+    write(STDERR_FILENO, text, text.utf8.count)
+    exit(2)
+}
+
+/// The entries whose name has the prefix; at least one.
+func chosen<Entry>(_ entries: [Entry], _ kind: String, prefix: String, name: (Entry) -> String) -> [Entry] {
+    let chosen = entries.filter { name($0).hasPrefix(prefix) }
+    guard !chosen.isEmpty else { refuse(kind, prefix, among: entries.map(name)) }
+    return chosen
+}
+
+if arguments[1] == "--list" {
+    for incident in Incident.all { print("IncidentList.swift: \(incident.day) \(incident.what)") }
+    for incident in Incident.cases { print("CaseList.swift: \(incident.day) \(incident.what)") }
+    for scene in Scene.all { print("SceneList.swift: \(scene.name)") }
+    for mode in AdversaryMode.all { print("Adversary.swift: \(mode.name)") }
+    exit(0)
 }
 let clock = VirtualClock()
 let isOver = Shared(false)
@@ -71,7 +98,13 @@ Task.detached {
         case "cases": try await rehearseCases(on: clock)
         case "scenes": try await rehearseScenes(on: clock, prefix: arguments.dropFirst(2).joined(separator: " "))
         case "incidents": try await rehearseIncidents(on: clock, day: arguments.dropFirst(2).first)
-        default: print("unknown rehearsal")
+        default:
+            refuse(
+                "rehearsal", arguments[1],
+                among: [
+                    "week", "failure", "alternate", "month", "adversary", "currencies", "history", "cases", "replay",
+                    "incidents", "scenes",
+                ])
         }
     } catch {
         print("failed: \(error)")

@@ -4,12 +4,10 @@
 
 import os
 import re
-import sys
 import zlib
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
-from btcpriced import *  # noqa: E402, F403
+from lib.btcpriced import *
 
 FAILED = "Failed to update value."
 

@@ -1,11 +1,7 @@
 #!/usr/bin/env python3
-"""The files generated from the descriptions of the interface and the configuration are up to date."""
+"""The files generated from the descriptions of the interface and the configuration are up to date, and the tools say what they do not know."""
 
-import os
-import sys
-
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
-from btcpriced import *  # noqa: E402, F403
+from lib.btcpriced import *
 
 
 @scenario("the pages and schemas match the output of Tests/generate")
@@ -14,6 +10,35 @@ def _():
     equal((done.returncode, done.stdout), (0, ""), done.stderr)
     if done.stderr:
         raise Skip(done.stderr.strip())
+
+
+@scenario("the formatter's file names each rule: a rule that it leaves out is off")
+def _():
+    rules = json.loads(subprocess.run(["swift", "format", "dump-configuration"], capture_output=True, text=True, check=True).stdout)["rules"]
+    equal(sorted(json.loads((ROOT / ".swift-format").read_text())["rules"]), sorted(rules))
+
+
+def refused(*command):
+    """What a command prints that names a test that does not exist."""
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+    equal((done.returncode, done.stdout), (2, ""), done.stderr)
+    return done.stderr
+
+
+@scenario("a scenario, script or scene that does not exist is an error with the nearest names, and --list prints those that do")
+def _():
+    scripts = ROOT / "Tests/System"
+    assert "no scenario has 'recovry' in its name; the nearest: " in refused(scripts / "010-scenarios.py", "recovry")
+    assert "no script has the number '011'; the nearest: " in refused(scripts / "run", "010", "011")
+    assert "no scene has the name 'calmm'; the nearest: calm" in (text := refused(BINARIES / "rehearsal", "scenes", "calmm")), text
+    refused(BINARIES / "rehearsal", "incidents", "1999")
+    refused(BINARIES / "rehearsal", "weak")
+    listed = subprocess.run([scripts / "run", "--list"], capture_output=True, text=True, check=True).stdout.splitlines()
+    scenes = subprocess.run([BINARIES / "rehearsal", "--list"], capture_output=True, text=True, check=True).stdout.splitlines()
+    for line in listed:
+        assert re.fullmatch(r"\d{3}-\w+\.py: .+", line), line
+    assert len({line[:3] for line in listed}) == len(list(scripts.glob("[0-9]*.py"))), "each script"
+    return f"{len(listed)} scenarios, {len(scenes)} scenes"
 
 
 main()

@@ -3,11 +3,8 @@
 
 import csv
 import itertools
-import os
-import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
-from btcpriced import *  # noqa: E402, F403
+from lib.btcpriced import *
 
 RECORDING = "data/derived_binance_btcusdt_1s_20240808T235415Z_20240809T000505Z.csv"
 

@@ -1,13 +1,10 @@
 #!/usr/bin/env python3
 """Sixty ticks at one second, by the daemon's own record of them."""
 
-import os
 import re
 import statistics
-import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
-from btcpriced import *  # noqa: E402, F403
+from lib.btcpriced import *
 
 
 @scenario("60 ticks at 1 s: 60 lines, no drift")

@@ -2,10 +2,8 @@
 """A kill does not lose a price that a client has seen."""
 
 import os
-import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
-from btcpriced import *  # noqa: E402, F403
+from lib.btcpriced import *
 
 # `make test-deep` has hundreds.
 KILLS = int(os.environ.get("KILLS", "20"))

@@ -2,10 +2,8 @@
 """btcctl current: texts, JSON, exit statuses, and the search for the socket."""
 
 import os
-import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
-from btcpriced import *  # noqa: E402, F403
+from lib.btcpriced import *
 
 FIELDS = ["version", *interface_fields("State"), "ageMs", "ageIsEstimate"]
 

@@ -9,8 +9,7 @@ import struct
 import sys
 import termios
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
-from btcpriced import *  # noqa: E402, F403
+from lib.btcpriced import *
 
 golden = Golden(__file__)
 PRICE = "68901.225"

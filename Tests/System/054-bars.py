@@ -1,11 +1,7 @@
 #!/usr/bin/env python3
 """The output for Waybar, i3blocks and polybar: a valid line and exit status 0, whatever fails."""
 
-import os
-import sys
-
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
-from btcpriced import *  # noqa: E402, F403
+from lib.btcpriced import *
 
 BARS = ("waybar", "i3blocks", "polybar")
 UP, DOWN, STALE, ERROR = "#46954a", "#e5534b", "#c69026", "#b083f0"

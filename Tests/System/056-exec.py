@@ -2,10 +2,8 @@
 """btcctl watch --exec: a command at each change, or when a condition becomes true."""
 
 import os
-import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
-from btcpriced import *  # noqa: E402, F403
+from lib.btcpriced import *
 
 
 class Stage:
@@ -56,7 +54,7 @@ def _():
              "SOURCE", "TIME", "TIMESTAMP", "VALUE", "WARNING"]
     for variables in seen:
         equal(sorted(variables), [f"BTCCTL_{name}" for name in names])
-    tell = lambda name: [variables[f"BTCCTL_{name}"] for variables in seen]  # noqa: E731
+    tell = lambda name: [variables[f"BTCCTL_{name}"] for variables in seen]
     equal(tell("VALUE"), ["68000", "68010.5", "68010.5", "68010.5"])
     equal(tell("PRICE"), ["$68,000.00", "$68,010.50", "$68,010.50", "$68,010.50"])
     equal(tell("PREVIOUS_VALUE"), ["", "68000", "68010.5", "68010.5"])

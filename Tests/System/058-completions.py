@@ -2,11 +2,9 @@
 """The completions in bash, zsh and fish, with the scripts that the binaries write."""
 
 import os
-import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
-from btcpriced import *  # noqa: E402, F403
-from terminal import Terminal  # noqa: E402
+from lib.btcpriced import *
+from lib.terminal import Terminal
 
 CASES = [
     ("btcctl c", [verb for verb in verbs() if verb[0] == "c"]),

@@ -2,10 +2,8 @@
 """btcctl watch on pipes, across restarts and stops. 062-terminal.py tests it on a terminal."""
 
 import os
-import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
-from btcpriced import *  # noqa: E402, F403
+from lib.btcpriced import *
 
 
 @scenario("watch survives a restart of the daemon")

@@ -3,12 +3,8 @@
 
 UPDATE_GOLDEN=1 writes them again: read the difference before you commit it."""
 
-import os
-import sys
-
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
-from btcpriced import *  # noqa: E402, F403
-from terminal import Terminal  # noqa: E402
+from lib.btcpriced import *
+from lib.terminal import Terminal
 
 golden = Golden(__file__)
 # Rises and falls that are too small to be doubted.
@@ -153,7 +149,7 @@ def _():
     screen = terminal.shows("btc-priced can't be reached; waiting for it.")
     golden.check("the daemon is gone", normal(screen))
     assert text(value) in screen
-    ages = lambda: float(re.search(r"([\d.]+) s old", terminal.screen())[1])  # noqa: E731
+    ages = lambda: float(re.search(r"([\d.]+) s old", terminal.screen())[1])
     first = ages()
     wait_until(lambda: ages() > first + 1, every=0.1, what="an older price")
     stage.next()

@@ -4,10 +4,8 @@
 
 import os
 import pty
-import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
-from btcpriced import *  # noqa: E402, F403
+from lib.btcpriced import *
 
 PAGE = Path(__file__).with_suffix(".golden")
 PRICE = "io.btcpriced.Price"

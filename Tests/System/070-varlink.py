@@ -3,10 +3,8 @@
 
 import os
 import resource
-import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
-from btcpriced import *  # noqa: E402, F403
+from lib.btcpriced import *
 
 PRICE = "io.btcpriced.Price"
 

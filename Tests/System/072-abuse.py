@@ -4,10 +4,8 @@ within a second. Hits of a limit are counted."""
 
 import os
 import resource
-import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
-from btcpriced import *  # noqa: E402, F403
+from lib.btcpriced import *
 
 PRICE = "io.btcpriced.Price"
 CALL = json.dumps({"method": f"{PRICE}.GetPrice"}).encode() + b"\0"

@@ -5,8 +5,7 @@ import os
 import resource
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
-from btcpriced import *  # noqa: E402, F403
+from lib.btcpriced import *
 
 PRICE = "io.btcpriced.Price"
 
@@ -146,8 +145,8 @@ def _():
 
 @scenario("the test library resets an ignored hang-up signal, as after nohup(1)")
 def _():
-    code = "import sys; sys.path.insert(0, sys.argv[1]); from btcpriced import *; print(signal.getsignal(signal.SIGHUP).value)"
-    done = subprocess.run([sys.executable, "-c", code, str(Path(__file__).parent / "lib")], capture_output=True, text=True,
+    code = "import sys; sys.path.insert(0, sys.argv[1]); from lib.btcpriced import *; print(signal.getsignal(signal.SIGHUP).value)"
+    done = subprocess.run([sys.executable, "-c", code, str(Path(__file__).parent)], capture_output=True, text=True,
                           preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
     equal(done.stdout.strip(), str(signal.SIG_DFL.value), done)
 

@@ -2,10 +2,8 @@
 """The interface to systemd: notifications, passed sockets, the watchdog, credentials, the unit."""
 
 import os
-import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
-from btcpriced import *  # noqa: E402, F403
+from lib.btcpriced import *
 
 
 class Manager:

@@ -2,10 +2,8 @@
 """The daemon's configuration and its start."""
 
 import os
-import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
-from btcpriced import *  # noqa: E402, F403
+from lib.btcpriced import *
 
 
 def btc_priced(*arguments, environment=None):

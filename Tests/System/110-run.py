@@ -3,10 +3,8 @@
 
 import os
 import pty
-import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
-from btcpriced import *  # noqa: E402, F403
+from lib.btcpriced import *
 
 
 def processes_of(home):

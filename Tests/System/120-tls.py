@@ -1,12 +1,8 @@
 #!/usr/bin/env python3
 """The connection to a real exchange: TLS, with a check of the certificate."""
 
-import os
-import sys
-
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
-from btcpriced import *  # noqa: E402, F403
-from secure import ANOTHER_HOST, Exchange  # noqa: E402
+from lib.btcpriced import *
+from lib.secure import ANOTHER_HOST, Exchange
 
 
 @scenario("over TLS one connection is kept, with HTTP/1.1 and the client's User-Agent")

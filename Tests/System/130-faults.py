@@ -4,13 +4,11 @@
 The texts are kept in 130-faults.golden. UPDATE_GOLDEN=1 writes them anew: read the difference before you commit it.
 """
 
-import os
 import sys
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
-from btcpriced import *  # noqa: E402, F403
+from lib.btcpriced import *
 
 # The number of ticks to wait for: a breaker opens at the third failure.
 TICKS = 4

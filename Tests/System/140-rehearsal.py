@@ -3,11 +3,9 @@
 differ; everything depends on a seed."""
 
 import os
-import sys
 import textwrap
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
-from btcpriced import *  # noqa: E402, F403
+from lib.btcpriced import *
 
 
 # `make test-deep` runs the whole week.

@@ -4,12 +4,10 @@ shipped ticker, fallback, health and validation; and the same with the built bin
 
 import gzip
 import os
-import sys
 import textwrap
 import zipfile
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
-from btcpriced import *  # noqa: E402, F403
+from lib.btcpriced import *
 
 TABLE = Path(__file__).with_name("145-incidents.golden")
 DATA = SHARED / "data"

@@ -3,11 +3,9 @@
 built binaries, and days in which one venue lies by a plan drawn at random."""
 
 import os
-import sys
 import textwrap
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
-from btcpriced import *  # noqa: E402, F403
+from lib.btcpriced import *
 
 FOUR = ("binance", "coinbase", "bitstamp", "kraken")
 

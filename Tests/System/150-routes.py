@@ -8,13 +8,11 @@ import os
 import select
 import socketserver
 import struct
-import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
-from btcpriced import *  # noqa: E402, F403
-from wallclock import WallClock  # noqa: E402
-from secure import ANOTHER_HOST, Exchange  # noqa: E402
-from certificates import SIMULATOR  # noqa: E402
+from lib.btcpriced import *
+from lib.wallclock import WallClock
+from lib.secure import ANOTHER_HOST, Exchange
+from lib.certificates import SIMULATOR
 
 
 def state(place):

@@ -2,10 +2,8 @@
 """A daemon whose source is another daemon: it follows that daemon, and validates its prices as those of an exchange."""
 
 import os
-import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
-from btcpriced import *  # noqa: E402, F403
+from lib.btcpriced import *
 
 INTERVAL = 1
 

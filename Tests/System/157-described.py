@@ -3,14 +3,12 @@
 
 import os
 import subprocess
-import sys
 import time
 import tomllib
 from pathlib import Path
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
-from btcpriced import *  # noqa: E402, F403
-from rates import RateServer  # noqa: E402
+from lib.btcpriced import *
+from lib.rates import RateServer
 
 LIBRARY = ROOT / "packaging" / "exchanges"
 SHARED = ROOT.parent / "shared" / "described"

@@ -5,10 +5,8 @@ The texts and JSON are in 160-operator.golden. UPDATE_GOLDEN=1 writes them again
 
 import os
 import shutil
-import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
-from btcpriced import *  # noqa: E402, F403
+from lib.btcpriced import *
 
 golden = Golden(__file__)
 ALL = ("binance", "cryptocompare", "coinbase", "bitstamp", "kraken")

@@ -2,13 +2,11 @@
 """The price in several currencies: each with its own markets, its own state and its own ticks."""
 
 import os
-import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
-from btcpriced import *  # noqa: E402, F403
-from gateway import Events, Gateway  # noqa: E402
-from rates import RateServer  # noqa: E402
-from terminal import Terminal  # noqa: E402
+from lib.btcpriced import *
+from lib.gateway import Events, Gateway
+from lib.rates import RateServer
+from lib.terminal import Terminal
 
 CURRENCIES = ROOT / "Sources" / "BTCPriceCore" / "Model" / "Currency.swift"
 ALL = ["USD", "EUR", "GBP", "CHF", "CAD", "AUD", "JPY"]

@@ -3,15 +3,13 @@
 
 import os
 import subprocess
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
-from btcpriced import *  # noqa: E402, F403
-from gateway import Gateway  # noqa: E402
-from rates import RATES, RateServer, day  # noqa: E402
+from lib.btcpriced import *
+from lib.gateway import Gateway
+from lib.rates import RATES, RateServer, day
 
 LIBRARY = ROOT / "packaging" / "exchanges"
 FOUR = ("binance", "coinbase", "bitstamp", "kraken")

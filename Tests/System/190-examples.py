@@ -7,9 +7,8 @@ import os
 import sqlite3
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
-from btcpriced import *  # noqa: E402, F403
-import examples  # noqa: E402
+from lib.btcpriced import *
+from lib import examples
 
 SYSTEM_SOCKET = "/run/btc-priced/io.btcpriced.Price"
 LINE = r"[A-Z][a-z]{2} \d{1,2}, \d\d:\d\d - \$[\d,]+\.\d\d"

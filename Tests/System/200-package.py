@@ -7,13 +7,11 @@ import ctypes
 import os
 import shutil
 import struct
-import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
-from brokers import *  # noqa: E402, F403
-import examples  # noqa: E402
-from gateway import get  # noqa: E402
-from machine import on_each  # noqa: E402
+from lib.brokers import *
+from lib import examples
+from lib.gateway import get
+from lib.machine import on_each
 
 PORT = 18000
 CONFIGURATION = f"""sources = ["binance", "coinbase"]

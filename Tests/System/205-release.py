@@ -4,8 +4,7 @@
 import os
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
-from btcpriced import *  # noqa: E402, F403
+from lib.btcpriced import *
 
 PROGRAMS = ["btc-priced", "btcctl", "btc-price-http", "btc-price-fleet"]
 

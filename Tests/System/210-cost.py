@@ -2,12 +2,8 @@
 """Counted costs: the instructions of a tick and of a call, and wake-ups during a pause, each with a threshold, so that a change
 that costs more is noticed. No times are measured."""
 
-import os
-import sys
-
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
-from btcpriced import *  # noqa: E402, F403
-from counting import count_of_call, count_of_tick  # noqa: E402
+from lib.btcpriced import *
+from lib.counting import count_of_call, count_of_tick
 
 # A tenth above the counts at the time when they were set. Processors differ by a twentieth, and runs by a fortieth. A change that costs
 # less lowers the thresholds; one that costs more gives the reason.

@@ -2,11 +2,9 @@
 """The metrics for a monitoring system: btcctl metrics, read by promtool and by Prometheus itself."""
 
 import os
-import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
-from btcpriced import *  # noqa: E402, F403
-from gateway import Gateway, free_port  # noqa: E402
+from lib.btcpriced import *
+from lib.gateway import Gateway, free_port
 
 RULES = ROOT / "docs" / "monitoring"
 

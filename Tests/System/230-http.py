@@ -7,11 +7,9 @@ import hashlib
 import os
 import resource
 import sqlite3
-import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
-from btcpriced import *  # noqa: E402, F403
-from gateway import Events, Gateway, free_port, get  # noqa: E402
+from lib.btcpriced import *
+from lib.gateway import Events, Gateway, free_port, get
 
 FOUR = ("binance", "coinbase", "bitstamp", "kraken")
 

@@ -2,11 +2,9 @@
 """The gateway's page in a real browser: Debian's chromium without a window."""
 
 import os
-import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
-from btcpriced import *  # noqa: E402, F403
-from gateway import Gateway  # noqa: E402
+from lib.btcpriced import *
+from lib.gateway import Gateway
 
 
 class Browser:

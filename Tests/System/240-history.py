@@ -9,12 +9,10 @@ import csv
 import datetime
 import os
 import sqlite3
-import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
-from btcpriced import *  # noqa: E402, F403
-from terminal import Terminal  # noqa: E402
-from wallclock import WallClock  # noqa: E402
+from lib.btcpriced import *
+from lib.terminal import Terminal
+from lib.wallclock import WallClock
 
 UTC = datetime.timezone.utc
 COLUMNS = "start, currency, open, high, low, close, ticks, fresh, origin"
@@ -287,7 +285,7 @@ def _():
     known = table(place)
     compared = 0
     for start in range(now // 60 * 60 - 1200 * 60, now // 60 * 60 - 300 * 60, 300 * 60):
-        text = lambda second: datetime.datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")  # noqa: E731
+        text = lambda second: datetime.datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         url = f"{simulator.urls['coinbase']}/products/BTC-USD/candles?granularity=60&start={text(start)}&end={text(start + 299 * 60)}"
         request = urllib.request.Request(url, headers={"User-Agent": "test"})
         for second, low, high, opened, closed, _ in json.loads(urllib.request.urlopen(request).read(), parse_float=Decimal):

@@ -5,9 +5,8 @@ import asyncio
 import os
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
-from brokers import *  # noqa: E402, F403
-import mqtt  # noqa: E402
+from lib.brokers import *
+from lib import mqtt
 
 QUOTE = "btcpriced/v1/{}/quote/BTC-USD"
 

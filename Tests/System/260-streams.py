@@ -7,11 +7,9 @@ by default.
 
 import os
 import ssl
-import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
-from btcpriced import *  # noqa: E402, F403
-import replay  # noqa: E402
+from lib.btcpriced import *
+from lib import replay
 
 PRICE = "io.btcpriced.Price"
 FOUR = ("binance", "coinbase", "bitstamp", "kraken")

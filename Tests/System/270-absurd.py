@@ -7,12 +7,10 @@ import hashlib
 import http.server
 import os
 import sqlite3
-import sys
 import zlib
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
-from brokers import *  # noqa: E402, F403
-from gateway import Gateway  # noqa: E402
+from lib.brokers import *
+from lib.gateway import Gateway
 
 PRICE = "68901.23"
 # All cases of state files, or a random choice.

@@ -8,12 +8,10 @@ No tick is lost, each line of the log is explained by a fault, and no process gr
 import os
 import resource
 import selectors
-import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
-from brokers import *  # noqa: E402, F403
-from certificates import Certificates  # noqa: E402
-from gateway import Gateway  # noqa: E402
+from lib.brokers import *
+from lib.certificates import Certificates
+from lib.gateway import Gateway
 
 MINUTES = float(os.environ.get("MINUTES", "1"))
 CURRENCIES = ["USD", "EUR", "GBP", "CHF", "CAD", "AUD", "JPY"]

@@ -1,6 +1,7 @@
 /// How certain a price is.
 package struct Uncertainty: Sendable, Hashable {
-    /// The median of the markets is within this distance of the price, about 19 times out of 20; in the price's currency.
+    /// How far the median of the markets may be from the price, in the price's currency. The definition of the interface says how often
+    /// it is farther.
     package var plusMinus: Price
     /// The number of markets that it was estimated from; at least 2.
     package var markets: Int64

@@ -1,8 +1,8 @@
 import BTCPriceCore
+import BTCPriceNetworking
 import BTCPriceSocket
 import Logging
 import ServiceLifecycle
-import BTCPriceNetworking
 
 extension ServiceGroupConfiguration {
     /// Services that end one after the other, the last one first, also if one of them fails.

@@ -1,9 +1,9 @@
 import BTCPriceCore
+import BTCPriceNetworking
 import BTCPriceSocket
 import ServiceLifecycle
 import Synchronization
 import Systemd
-import BTCPriceNetworking
 
 /// The time of the ticker's last sign of life.
 final class Heartbeat: Sendable {

@@ -1,5 +1,5 @@
-import BTCPriceSocket
 import BTCPriceNetworking
+import BTCPriceSocket
 import CommandLine
 
 /// The daemon's command line: what to do, the configuration file, and the settings.

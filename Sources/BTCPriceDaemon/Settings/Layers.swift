@@ -1,8 +1,8 @@
 import BTCPriceCore
-import CommandLine
 import BTCPriceNetworking
-import Logging
 import BTCPriceSocket
+import CommandLine
+import Logging
 
 /// The values of the settings from all their places, the stronger overriding the weaker. Overridden values are checked too: an
 /// invalid line in the file is an error at once, not only after the overriding variable is removed.

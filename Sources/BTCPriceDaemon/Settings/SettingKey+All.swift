@@ -1,5 +1,5 @@
-import BTCPriceNetworking
 import BTCPriceCore
+import BTCPriceNetworking
 
 /// Every setting, in the order in which it is shown.
 extension SettingKey {

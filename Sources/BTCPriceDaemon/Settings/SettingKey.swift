@@ -1,5 +1,5 @@
-import BTCPriceNetworking
 import BTCPriceCore
+import BTCPriceNetworking
 
 /// One setting: name, type and default. The file, the environment and the command line are checked against the table ``all``.
 struct SettingKey: Sendable {

@@ -1,6 +1,6 @@
 package import BTCPriceCore
-import NIOHTTP1
 import BTCPriceSocket
+import NIOHTTP1
 
 /// One request to an exchange, or a saved body, and what its description finds there, for who writes a description.
 package struct ExchangeTrial: Sendable {

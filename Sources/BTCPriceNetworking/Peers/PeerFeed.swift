@@ -1,5 +1,5 @@
-import BTCPriceSocket
 package import BTCPriceCore
+import BTCPriceSocket
 import Synchronization
 
 /// A source that is another btc-priced. Watches it at its Varlink socket, and counts each of its states as one price.

@@ -1,5 +1,5 @@
-import BTCPriceSocket
 import BTCPriceCore
+import BTCPriceSocket
 
 /// Reads the states of a peer, and determines which of them are prices and when they were observed. A pure value.
 struct PeerReading: Sendable {

@@ -1,9 +1,9 @@
 import BTCPriceCore
+import BTCPriceSocket
 import Glibc
 import NIOCore
 import NIOWebSocket
 import Synchronization
-import BTCPriceSocket
 
 /// The stream of one exchange for some of its markets, on one connection. Performs the actions of ``StreamMachine``.
 // Accessed on the event loop's thread only, except for its constants and the subscribers.

@@ -25,7 +25,7 @@ extension Candle: JSONMessage {
 extension JSONKind<Int64> {
     /// Seconds, which are sent as milliseconds.
     fileprivate static var seconds: JSONKind<Int64> {
-        .init({ .integer($0 * 1000) }) { $0.millisecondsValue.map { $0 / 1000 } }
+        .init({ .integer($0 * 1000) }, { $0.millisecondsValue.map { $0 / 1000 } })
     }
 }
 

@@ -18,7 +18,7 @@ extension JSONKind<Int64> {
 
 extension JSONKind<BootTime> {
     package static var boottime: JSONKind<BootTime> {
-        .init({ .integer($0.milliseconds) }) { $0.millisecondsValue.map { BootTime(milliseconds: $0) } }
+        .init({ .integer($0.milliseconds) }, { $0.millisecondsValue.map { BootTime(milliseconds: $0) } })
     }
 }
 

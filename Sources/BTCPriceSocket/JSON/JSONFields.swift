@@ -113,15 +113,17 @@ package struct JSONKind<Value> {
 
     /// The values of an array.
     package static func list<Element>(_ kind: JSONKind<Element>) -> JSONKind<[Element]> where Value == [Element] {
-        JSONKind<[Element]>({ .array($0.map(kind.write)) }) { (json) throws(JSONFieldError) in
-            guard let elements = json.arrayValue else { return nil }
-            var values: [Element] = []
-            for element in elements {
-                guard let value = try kind.read(element) else { return nil }
-                values.append(value)
-            }
-            return values
-        }
+        JSONKind<[Element]>(
+            { .array($0.map(kind.write)) },
+            { (json) throws(JSONFieldError) in
+                guard let elements = json.arrayValue else { return nil }
+                var values: [Element] = []
+                for element in elements {
+                    guard let value = try kind.read(element) else { return nil }
+                    values.append(value)
+                }
+                return values
+            })
     }
 }
 
@@ -149,14 +151,16 @@ extension JSONKind<[String]> {
 extension JSONKind where Value: RawRepresentable, Value.RawValue == String {
     /// One of several words.
     package static var choice: JSONKind<Value> {
-        .init({ .string($0.rawValue) }) { $0.stringValue.flatMap(Value.init(rawValue:)) }
+        .init({ .string($0.rawValue) }, { $0.stringValue.flatMap(Value.init(rawValue:)) })
     }
 }
 
 extension JSONKind where Value: JSONMessage {
     package static var message: JSONKind<Value> {
-        .init({ .object($0.json) }) { (json) throws(JSONFieldError) in
-            try json.objectValue.map { (object) throws(JSONFieldError) in try Value(json: object) }
-        }
+        .init(
+            { .object($0.json) },
+            { (json) throws(JSONFieldError) in
+                try json.objectValue.map { (object) throws(JSONFieldError) in try Value(json: object) }
+            })
     }
 }

@@ -1,5 +1,5 @@
-import BTCPriceSocket
 import BTCPriceCore
+import BTCPriceSocket
 
 /// The price in one currency that a publisher reports. Decides which messages are accepted, and how old the price is. A pure value.
 struct FollowedQuote: Sendable {

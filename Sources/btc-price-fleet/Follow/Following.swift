@@ -1,5 +1,5 @@
-import BTCPriceSocket
 import BTCPriceCore
+import BTCPriceSocket
 
 /// The client of a broker that follows publishers.
 struct Following: BrokerClient {

@@ -1,5 +1,5 @@
-import BTCPriceSocket
 import BTCPriceCore
+import BTCPriceSocket
 
 /// What Home Assistant needs to find and read the price (home-assistant.io, MQTT integration, discovery of a device).
 enum HomeAssistantDiscovery {

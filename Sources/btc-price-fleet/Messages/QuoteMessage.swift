@@ -1,5 +1,5 @@
-import BTCPriceSocket
 import BTCPriceCore
+import BTCPriceSocket
 
 /// The message of a quote topic: the state as `btcctl current --json` prints it, and fields to date it and to refuse a repetition.
 struct QuoteMessage: Sendable, Hashable {

@@ -1,5 +1,5 @@
-import BTCPriceSocket
 import BTCPriceCore
+import BTCPriceSocket
 import Synchronization
 
 /// The news of the daemon that is not published yet. Only the newest of each kind is kept.

@@ -1,5 +1,5 @@
-import BTCPriceSocket
 import BTCPriceCore
+import BTCPriceSocket
 import Dispatch
 
 /// Requests the reports of the daemon's sources every 10 s, which a watch does not include. On its own thread, since the calls block.

@@ -1,5 +1,5 @@
-import BTCPriceSocket
 import BTCPriceCore
+import BTCPriceSocket
 
 /// Calls the daemon for the requests of the gateway's clients.
 final class DaemonClient: Sendable {

@@ -1,5 +1,5 @@
-import BTCPriceSocket
 import BTCPriceCore
+import BTCPriceSocket
 import Synchronization
 
 /// Keeps the daemon's replies for a short time. Requests share one meanwhile, so that a busy gateway makes few calls.

@@ -1,5 +1,5 @@
-import BTCPriceSocket
 import BTCPriceCore
+import BTCPriceSocket
 import NIOHTTP1
 
 /// Currencies with their prices at one moment, and the bodies that were made from them.

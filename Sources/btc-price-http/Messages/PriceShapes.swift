@@ -1,5 +1,5 @@
-import BTCPriceSocket
 import BTCPriceCore
+import BTCPriceSocket
 
 /// The gateway's JSON. It contains no error text of the daemon, no addresses and no file names.
 enum PriceShapes {

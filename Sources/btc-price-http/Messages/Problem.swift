@@ -1,7 +1,7 @@
+import BTCPriceSocket
 import CommandLine
 import NIOCore
 import NIOHTTP1
-import BTCPriceSocket
 
 /// Why a request gets no result (RFC 9457, Problem Details for HTTP APIs).
 struct Problem: Error, Sendable {

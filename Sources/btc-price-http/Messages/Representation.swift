@@ -1,7 +1,7 @@
 import BTCPriceCore
+import BTCPriceSocket
 import NIOCore
 import NIOHTTP1
-import BTCPriceSocket
 
 /// A body with the headers for it that caches and clients need.
 struct Representation: Sendable {

@@ -1,6 +1,6 @@
-import BTCPriceSocket
 import BTCPriceCore
 import BTCPriceFeature
+import BTCPriceSocket
 import NIOHTTP1
 
 struct HistoryRoutes: Sendable {

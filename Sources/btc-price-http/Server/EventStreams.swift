@@ -1,5 +1,5 @@
-import BTCPriceSocket
 import BTCPriceCore
+import BTCPriceSocket
 import NIOCore
 
 /// The open event streams (HTML Living Standard, Server-sent events). All of them share the buffer of an event. Use only on the event loop.

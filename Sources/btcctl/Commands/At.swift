@@ -1,6 +1,6 @@
-import BTCPriceSocket
 import BTCPriceCore
 import BTCPriceFeature
+import BTCPriceSocket
 import CommandLine
 
 /// `btcctl at`: prints the price at a moment.

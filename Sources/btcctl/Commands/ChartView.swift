@@ -1,6 +1,6 @@
-import BTCPriceSocket
 import BTCPriceCore
 import BTCPriceFeature
+import BTCPriceSocket
 import CommandLine
 import Glibc
 
@@ -65,9 +65,11 @@ struct ChartView {
     private mutating func run() -> Int32 {
         // A copy, because each answer changes the chart.
         let repeating = repeating
-        return repeating.run({ () throws(Complaint) in try lines() }) { lines in
-            Output.line(lines.map { $0.text(isColored: repeating.isColored) }.joined(separator: "\n"))
-        }
+        return repeating.run(
+            { () throws(Complaint) in try lines() },
+            print: { lines in
+                Output.line(lines.map { $0.text(isColored: repeating.isColored) }.joined(separator: "\n"))
+            })
     }
 
     /// Requests the state, and once a minute the candles.

@@ -1,5 +1,5 @@
-import BTCPriceSocket
 import BTCPriceFeature
+import BTCPriceSocket
 import CommandLine
 import Glibc
 

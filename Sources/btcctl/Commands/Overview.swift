@@ -1,6 +1,6 @@
-import BTCPriceSocket
 import BTCPriceCore
 import BTCPriceFeature
+import BTCPriceSocket
 
 /// `btcctl` without a command, on a terminal: prints the price, its last 24 hours and its state, and names other commands.
 enum Overview {

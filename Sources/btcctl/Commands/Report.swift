@@ -1,6 +1,6 @@
-import BTCPriceSocket
 import BTCPriceCore
 import BTCPriceFeature
+import BTCPriceSocket
 import CommandLine
 import Glibc
 
@@ -79,12 +79,14 @@ enum Report {
     ) -> Int32 {
         let (watch, json) = (line.has(watchFlag), line.has(.json))
         let isColored = ColorChoice.auto.isWanted(isTerminal: true, environment: Output.environment)
-        return Repeating(watch: watch, json: json, isColored: isColored).run({ () throws(Complaint) in
-            try Connecting.withDaemon(socket: line.socket, answer).map { StyledLine($0) }
-        }) { lines in
-            let isUnicode = Output.isUnicode
-            let texts = lines.map { (json ? $0 : $0.cut(to: width, isUnicode: isUnicode)).text(isColored: false) }
-            Output.line(texts.joined(separator: "\n") + (watch && !json ? "\n" : ""))
-        }
+        return Repeating(watch: watch, json: json, isColored: isColored).run(
+            { () throws(Complaint) in
+                try Connecting.withDaemon(socket: line.socket, answer).map { StyledLine($0) }
+            },
+            print: { lines in
+                let isUnicode = Output.isUnicode
+                let texts = lines.map { (json ? $0 : $0.cut(to: width, isUnicode: isUnicode)).text(isColored: false) }
+                Output.line(texts.joined(separator: "\n") + (watch && !json ? "\n" : ""))
+            })
     }
 }

@@ -1,5 +1,5 @@
-import BTCPriceSocket
 import BTCPriceCore
+import BTCPriceSocket
 import CommandLine
 
 /// The completions that need the daemon: what it has now.

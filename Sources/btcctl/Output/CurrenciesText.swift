@@ -1,6 +1,6 @@
-import BTCPriceSocket
 import BTCPriceCore
 import BTCPriceFeature
+import BTCPriceSocket
 
 /// `btcctl currencies` as text: a row for each currency.
 struct CurrenciesText {

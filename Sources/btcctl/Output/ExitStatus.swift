@@ -1,6 +1,6 @@
-import BTCPriceSocket
 import BTCPriceCore
 import BTCPriceFeature
+import BTCPriceSocket
 import Glibc
 
 /// The exit statuses of btcctl, from sysexits.h if one fits.

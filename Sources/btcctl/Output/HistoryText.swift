@@ -1,6 +1,6 @@
-import BTCPriceSocket
 import BTCPriceCore
 import BTCPriceFeature
+import BTCPriceSocket
 
 /// Whose midnight begins a day.
 enum DayZone: String, CaseIterable {

@@ -1,5 +1,5 @@
-import BTCPriceSocket
 import BTCPriceCore
+import BTCPriceSocket
 import CommandLine
 import Glibc
 

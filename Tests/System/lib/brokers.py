@@ -1,6 +1,6 @@
 """Brokers for the fleet's tests: mosquitto with the configuration of docs/fleet.md, and the satellites that use them."""
 
-from btcpriced import *  # noqa: F403
+from .btcpriced import *
 
 
 def documented(name):

@@ -25,8 +25,9 @@ from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
 
-import interface
-from certificates import Certificates
+from . import interface
+from .choosing import choose
+from .certificates import Certificates
 
 ROOT = Path(__file__).resolve().parents[3]
 # As a terminal's programs have it: a shell's job in the background has it ignored, and so would all that is started here.
@@ -496,9 +497,14 @@ LIMIT = float(os.environ.get("SCENARIO_LIMIT", "600"))
 
 
 def main():
-    """Runs the script's scenarios and reports them in order; the exit status is 1 if one failed."""
-    only = sys.argv[1:]
-    chosen = [scenario for scenario in _scenarios if not only or any(word in scenario[0] for word in only)]
+    """Runs the script's scenarios and reports them in order; the exit status is 1 if one failed. Arguments choose scenarios by parts of
+    their names; --list prints all names."""
+    names = [name for name, *_ in _scenarios]
+    if sys.argv[1:] == ["--list"]:
+        print("\n".join(names))
+        sys.exit()
+    wanted = choose(sys.argv[1:], names, "scenario")
+    chosen = [scenario for scenario in _scenarios if scenario[0] in wanted]
     running, finished = {}, []
 
     def run(name, function):

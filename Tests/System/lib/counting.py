@@ -7,8 +7,8 @@ import shutil
 import subprocess
 import tempfile
 
-import btcpriced
-from btcpriced import *  # noqa: F403
+from . import btcpriced
+from .btcpriced import *
 
 ALLOCATORS = {"malloc", "calloc", "realloc", "posix_memalign", "aligned_alloc", "memalign"}
 

@@ -2,7 +2,7 @@
 
 import re
 
-from btcpriced import ROOT
+from .btcpriced import ROOT
 
 MANUALS = sorted((ROOT / "packaging" / "man").iterdir())
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

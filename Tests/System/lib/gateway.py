@@ -4,7 +4,7 @@ import http.client
 import socket
 import threading
 
-from btcpriced import BINARIES, Logged, free_port, json, wait_until
+from .btcpriced import BINARIES, Logged, free_port, json, wait_until
 
 
 class Gateway(Logged):

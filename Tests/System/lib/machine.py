@@ -9,7 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from btcpriced import BINARIES, ROOT, Skip, scenario, spawn, wait_until
+from .btcpriced import BINARIES, ROOT, Skip, scenario, spawn, wait_until
 
 PACKAGES = "systemd,systemd-sysv,dbus,ca-certificates,libstdc++6,zlib1g,libsqlite3-0,libsystemd0,libmosquitto1,mosquitto,libpam-systemd,dbus-user-session"
 

@@ -5,7 +5,7 @@ import http.server
 import json
 import threading
 
-from btcpriced import ROOT
+from .btcpriced import ROOT
 
 BUILT_IN = ROOT / "Sources/BTCPriceNetworking/Exchanges/reference-rates.toml"
 RATES = {"USD": "1.1628", "HUF": "390.25", "PLN": "4.22", "RON": "5.09", "CZK": "24.527", "AED": "4.2704", "BRL": "3.4884", "MXN": "34.884"}

@@ -81,7 +81,7 @@ class Player:
     """The server as a process."""
 
     def __init__(self, python, recordings, pace, begin=0, seconds=None, ports=1):
-        from btcpriced import spawn
+        from .btcpriced import spawn
         with tempfile.NamedTemporaryFile(prefix="btc-priced-replay-", delete=False) as file:
             self.log = file.name
         length = [] if seconds is None else ["--seconds", seconds]
@@ -122,7 +122,7 @@ class Listener:
     """A plain client as a process."""
 
     def __init__(self, python, url):
-        from btcpriced import spawn
+        from .btcpriced import spawn
         with tempfile.NamedTemporaryFile(prefix="btc-priced-listener-", delete=False) as file:
             self.log = file.name
         self.process = spawn(

@@ -3,7 +3,7 @@
 import http.server
 import ssl
 
-from btcpriced import *  # noqa: F403
+from .btcpriced import *
 
 ANOTHER_HOST = "TLS: its certificate is for another host"
 

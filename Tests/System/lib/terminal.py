@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from btcpriced import BINARIES, atexit, equal, wait_until
+from .btcpriced import BINARIES, atexit, equal, wait_until
 
 
 class Terminal:

@@ -6,7 +6,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from btcpriced import atexit, shutil
+from .btcpriced import atexit, shutil
 
 
 class WallClock:
