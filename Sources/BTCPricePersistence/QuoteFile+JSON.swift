@@ -65,19 +65,19 @@ extension CachedPrice {
         json["observedBoottime"] = observedBoottime.map { .integer($0.milliseconds) }
         json["quote"] = .object(quote.json.stored)
         var venues = JSONObject()
-        for (market, position) in positions.sorted(by: { $0.key.venue < $1.key.venue }) {
-            venues[market.venue] = .object(position.json(of: market))
+        for (market, kept) in positions.sorted(by: { $0.key.venue < $1.key.venue }) {
+            venues[market.venue] = .object(kept.json(of: market))
         }
         json["venues"] = .object(venues)
     }
 
     /// - Returns: `nil` if there is no quote.
     fileprivate init?(json: JSONValue) throws {
-        var positions: [Market: FeedPosition] = [:]
+        var positions: [Market: KeptPosition] = [:]
         for (source, position) in try json.required("venues", .object).members {
             // 0.1.0 wrote no pair: its sources with positions have this one.
             let pair = try position.optional("market", .text) ?? Currency.usd.pair
-            positions[Market(source.stringValue ?? "", pair)] = try FeedPosition(json: position)
+            positions[Market(source.stringValue ?? "", pair)] = try KeptPosition(json: position)
         }
         let observedBoottime = try json.optional("observedBoottime", .boottime)
         let conversion = try json.optional("conversion", JSONKind<Conversion>.message)
@@ -117,18 +117,23 @@ extension JSONObject {
     }
 }
 
-extension FeedPosition {
+extension KeptPosition {
     fileprivate func json(of market: Market) -> JSONObject {
-        var json: JSONObject = ["market": .string(market.pair)]
-        json["time"] = time.map { .integer($0.milliseconds) }
-        json["trade"] = sequence.map { .integer($0) }
+        var json = JSONObject()
+        json["address"] = address.map { .string($0) }
+        json["market"] = .string(market.pair)
+        json["time"] = position.time.map { .integer($0.milliseconds) }
+        json["trade"] = position.sequence.map { .integer($0) }
         return json
     }
 
     fileprivate init(json: JSONValue) throws {
         self.init(
-            time: try json.optional("time", .milliseconds).map { Timestamp(milliseconds: $0) },
-            sequence: try json.optional("trade", .integer))
+            FeedPosition(
+                time: try json.optional("time", .milliseconds).map { Timestamp(milliseconds: $0) },
+                sequence: try json.optional("trade", .integer)),
+            // Absent from the files of 1.0.
+            address: try json.optional("address", .text))
     }
 }
 

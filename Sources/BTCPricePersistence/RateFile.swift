@@ -1,7 +1,7 @@
 package import BTCPriceCore
+import BTCPriceSocket
 import Dispatch
 import Synchronization
-import BTCPriceSocket
 
 /// Keeps the reference rates over a restart and a reboot, in `reference-rates.json` in the state directory.
 package final class RateFile: ReferenceRateStore {

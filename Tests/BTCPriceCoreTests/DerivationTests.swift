@@ -218,7 +218,7 @@ final class EuroWorld: Sendable {
             freshUntil: World.start.boottime + 2000)
         let rate = ReferenceRate(value: 25, source: "ecb", date: World.start.wall, isConfirmed: true)
         let price = try DerivationRule.derive(
-            EuroWorld.czk, from: state, rate, ObservationBook(currency: EuroWorld.czk), at: World.start)
+            EuroWorld.czk, from: state, rate, Belief(), at: World.start)
         // 0.4 % and 0.3 %.
         #expect(price.uncertainty == Uncertainty(plusMinus: 12_500, markets: 3))
     }

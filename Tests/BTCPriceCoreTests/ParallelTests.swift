@@ -8,7 +8,7 @@ import Testing
 
     /// Runs ticks ten seconds apart with prices in dollars and in francs. Returns the resulting lines.
     private func run(_ prices: [(dollars: String, francs: String)]) -> [String] {
-        let rounds = Rounds([Self.francs], book: ObservationBook(currency: .chf))
+        let rounds = Rounds([Self.francs], currency: .chf, belief: Belief())
         return prices.enumerated().compactMap { index, prices in
             let seconds = Double(index * 10)
             rounds.prices = [Self.francs: prices.francs]

@@ -169,7 +169,7 @@ import Testing
 
     private func rounds(_ prices: [String], rate: String = "21.3") -> Rounds {
         let markets = Array(Self.others.prefix(prices.count))
-        let rounds = Rounds(markets, book: ObservationBook(currency: Self.czk))
+        let rounds = Rounds(markets, currency: Self.czk, belief: Belief())
         rounds.prices = Dictionary(uniqueKeysWithValues: zip(markets, prices))
         let dollars = OtherCurrency(currency: .usd, log: price("110000").logarithm, at: Rounds.time(0).boottime)
         rounds.expected = ExpectedPrice(

@@ -32,21 +32,21 @@ final class Rounds {
     private(set) var lastActions = PriceTracker.Actions()
 
     init(
-        _ markets: [Market] = four, rules: SelectionRules = SelectionRules(),
-        book: ObservationBook = .ofToday
+        _ markets: [Market] = four, rules: SelectionRules = SelectionRules(), currency: Currency = .usd,
+        belief: Belief = .ofToday
     ) {
         self.markets = markets
-        tracker = PriceTracker(interval: .seconds(1), rules: rules, book: book)
+        tracker = PriceTracker(currency, interval: .seconds(1), rules: rules, belief: belief)
     }
 
     /// A copy, for tests that continue in two ways.
     func copy() -> Rounds {
-        let copy = Rounds(markets, rules: tracker.rules, book: tracker.book)
+        let copy = Rounds(markets, rules: tracker.rules, belief: tracker.belief)
         copy.prices = prices
         return copy
     }
 
-    var book: ObservationBook { tracker.book }
+    var belief: Belief { tracker.belief }
 
     static func time(_ seconds: Double) -> ObservationTime {
         World.start.advanced(by: .milliseconds(Int64(seconds * 1000)))
@@ -62,8 +62,8 @@ final class Rounds {
         round.expected = expected
         while true {
             switch tracker.select(round) {
-            case .decided(let decision):
-                lastActions = tracker.decided(decision, in: round, isTick: true)
+            case .decided(let decision, let belief):
+                lastActions = tracker.decided(decision, belief, in: round, isTick: true)
                 return decision
             case .needs(let need):
                 let result = poll(need, at: now)

@@ -7,7 +7,7 @@ import Testing
 /// The price of a market that trades: a new one each second.
 private func alive(_ whole: Int, _ second: Double) -> String { "\(whole).\(Int(second) % 89 + 10)" }
 
-/// A book, the prices of a round, and the decision: book in, decision out.
+/// A belief, the prices of a round, and the decision: belief in, decision out.
 private struct SelectorCase: Sendable, CustomTestStringConvertible {
     let testDescription: String
     var rules = SelectionRules()
@@ -15,15 +15,15 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
     /// The prices of the round; a market without one does not respond.
     let prices: [Market: String]
     var peg: String?
-    /// Seconds after the prices in the book.
+    /// Seconds after the prices of the belief.
     var at = 1.0
     /// The preparation before the round.
     var before: @Sendable (Rounds) -> Void = { _ in }
-    var book = ObservationBook.ofToday
+    var belief = Belief.ofToday
     let expected: String
 
     func decide() -> String {
-        let rounds = Rounds(markets, rules: rules, book: book)
+        let rounds = Rounds(markets, rules: rules, belief: belief)
         before(rounds)
         rounds.prices = prices
         rounds.peg = peg
@@ -95,10 +95,10 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
             }, expected: "66000 binance single"),
         SelectorCase(
             testDescription: "the very first price is shown as unconfirmed", prices: [.coinbase: "22000"],
-            book: ObservationBook(currency: .usd), expected: "22000 coinbase unconfirmed"),
+            belief: Belief(), expected: "22000 coinbase unconfirmed"),
         SelectorCase(
             testDescription: "the very first price is shown as unconfirmed if another one contradicts it",
-            prices: [.coinbase: "22000", .bitstamp: "24000"], book: ObservationBook(currency: .usd),
+            prices: [.coinbase: "22000", .bitstamp: "24000"], belief: Belief(),
             expected: "22000 coinbase unconfirmed"),
         SelectorCase(
             testDescription: "after a gap, of two prices the one nearer to the last price is shown",
@@ -110,7 +110,7 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
         SelectorCase(
             testDescription: "a USDT off its peg does not cause a contradiction once Kraken has reported it",
             prices: [.binance: "25000", .coinbase: "22000", .kraken: "22010"], peg: "0.88",
-            book: ObservationBook(currency: .usd), expected: "25000 binance confirmed"),
+            belief: Belief(), expected: "25000 binance confirmed"),
         SelectorCase(
             testDescription: "off its peg a price in USDT is converted",
             rules: SelectionRules(peg: .convert),
@@ -121,7 +121,7 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
         SelectorCase(
             testDescription: "a price in USDT that can't be converted gives way to a dollar price",
             rules: SelectionRules(peg: .convert), prices: [.binance: "90000", .coinbase: "68900"],
-            book: ObservationBook(currency: .usd), expected: "68900 coinbase unconfirmed"),
+            belief: Belief(), expected: "68900 coinbase unconfirmed"),
         SelectorCase(
             testDescription: "a median leaves out prices far from it",
             rules: SelectionRules(mode: .median, quorum: 2),
@@ -140,13 +140,13 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
                 rounds.paces = [.kraken: .seconds(2)]
                 rounds.observe(.kraken, at: 1)
                 rounds.isUnreachable.insert(.kraken)
-            }, expected: "68905 median confirmed"),
+            }, expected: "68910 median confirmed"),
         SelectorCase(
             testDescription:
                 "a median of three markets begins although one of them is in USDT and nothing is known yet",
             rules: SelectionRules(mode: .median, quorum: 3),
             prices: [.binance: "68950", .coinbase: "68900", .kraken: "68910"],
-            book: ObservationBook(currency: .usd), expected: "68910 median confirmed"),
+            belief: Belief(), expected: "68910 median confirmed"),
         SelectorCase(
             testDescription: "with a quorum of one, the middle price is shown and not an outlier",
             rules: SelectionRules(mode: .median, quorum: 1),
@@ -156,7 +156,7 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
 
 @Suite struct SelectorTests {
     @Test(arguments: SelectorCase.all)
-    private func `book in, decision out`(_ row: SelectorCase) {
+    private func `belief in, decision out`(_ row: SelectorCase) {
         #expect(row.decide() == row.expected)
     }
 
@@ -275,29 +275,29 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
             #expect(rounds.tick(at: second)?.quote?.source == "binance")
             rounds.observe(.coinbase, at: second)
         }
-        #expect(rounds.book.bases[.coinbase]?.log == 0)
+        #expect(rounds.belief.bases[.coinbase]?.log == 0)
         #expect(rounds.tracker.state.confirmation == .unconfirmed)
         rounds.prices[.kraken] = "68905"
         #expect(rounds.tick(at: 3010)?.confirmation == .confirmed)
-        #expect(rounds.book.falsetickers == [.coinbase])
+        #expect(rounds.belief.falsetickers == [.coinbase])
     }
 
     @Test
     func
         `after a restart a dollar market contradicts an impossible USDT price, and confirms one whose basis is unknown`()
     {
-        let halved = Rounds([.binance, .coinbase], book: ObservationBook(currency: .usd))
+        let halved = Rounds([.binance, .coinbase], belief: Belief())
         _ = halved.tracker.restored(cached("60000", age: .seconds(5)), at: World.start)
         halved.prices = [.binance: "30000", .coinbase: "60010"]
         #expect(halved.tick(at: 5)?.text == "60010 coinbase unconfirmed")
-        let other = Rounds([.binance, .coinbase], book: ObservationBook(currency: .usd))
+        let other = Rounds([.binance, .coinbase], belief: Belief())
         _ = other.tracker.restored(cached("60000", age: .seconds(5)), at: World.start)
         other.prices = [.binance: "60400", .coinbase: "60410"]
         #expect(other.tick(at: 5)?.text == "60400 binance confirmed")
     }
 
     @Test func `an unconfirmed price is compared with the first other market`() throws {
-        let rounds = Rounds(book: ObservationBook(currency: .usd))
+        let rounds = Rounds(belief: Belief())
         rounds.prices = [.binance: "100000.1"]
         #expect(rounds.tick(at: 0)?.text == "100000.1 binance unconfirmed")
         rounds.prices[.coinbase] = "22000"
@@ -311,7 +311,7 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
     }
 
     @Test func `a market that drifts away from two others is outvoted, and comes back if it agrees`() {
-        let rounds = Rounds([.coinbase, .bitstamp, .kraken], book: ObservationBook(currency: .usd))
+        let rounds = Rounds([.coinbase, .bitstamp, .kraken], belief: Belief())
         var (drifted, outvoted): (Double, Double?) = (60_000, nil)
         func tick(_ second: Double) {
             rounds.prices = [
@@ -326,11 +326,11 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
             tick(second)
         }
         #expect((outvoted ?? 1) < 0.0075)
-        #expect(rounds.book.falsetickers == [.kraken])
+        #expect(rounds.belief.falsetickers == [.kraken])
         drifted = 60_005
         tick(1204)
         tick(1212)
-        #expect(rounds.book.falsetickers.isEmpty)
+        #expect(rounds.belief.falsetickers.isEmpty)
     }
 
     @Test func `a market that stands still while two others fall is outvoted with that reason`() throws {
@@ -349,11 +349,68 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
         #expect(rounds.tracker.state.quote?.source == "coinbase")
     }
 
+    @Test func `in a median a market that stands still supports the others, and opposes none unless all stand still`() {
+        let rules = SelectionRules(mode: .median, quorum: 2)
+        let rounds = Rounds(Rounds.four, rules: rules, belief: Belief())
+        func tick(_ second: Int, kraken: String) -> String {
+            rounds.prices = [.binance: "68900", .coinbase: "68900", .bitstamp: "68900", .kraken: kraken]
+            return rounds.tick(at: Double(second))?.text ?? "none"
+        }
+        // One market moves by cents.
+        for second in 0..<100 { #expect(tick(second, kraken: "68900.\(second % 7 + 10)") == "68900 median confirmed") }
+        // It moves away: the others are too old to contradict it, and it is too lonely to be shown.
+        #expect(tick(100, kraken: "72000").hasSuffix("unconfirmed"))
+        // Two camps that both stand still remain two camps.
+        let gemini = Market("gemini", "BTC/USD")
+        let camps = Rounds([.coinbase, .bitstamp, .kraken, gemini], rules: rules, belief: Belief())
+        camps.prices = [.coinbase: "68900", .bitstamp: "68900", .kraken: "72000", gemini: "72000"]
+        for second in 0..<200 {
+            #expect(camps.tick(at: Double(second))?.confirmation == .unconfirmed, "\(second)")
+            #expect(camps.tracker.state.warning != nil)
+        }
+    }
+
+    @Test func `the middle of a median is that of all its members, also of those not requested in this tick`() {
+        let rounds = Rounds(Rounds.four, rules: SelectionRules(mode: .median, quorum: 2), belief: Belief())
+        rounds.paces = [.kraken: .seconds(2)]
+        for second in 0..<6 {
+            rounds.prices = [.coinbase: "68900.\(second)", .bitstamp: "69850.\(second)", .kraken: "68910.\(second)"]
+            // The limits allow a request of it in every second tick.
+            rounds.isUnreachable = second.isMultiple(of: 2) ? [] : [.kraken]
+            #expect(rounds.tick(at: Double(second))?.text.hasPrefix("68910") == true)
+        }
+    }
+
+    @Test func `an agreement decides which side of a split is shown for a minute, then the price shown last does`() {
+        func split(away seconds: Int) -> String? {
+            let rounds = Rounds([.coinbase, .bitstamp])
+            for second in 0..<10 {
+                rounds.prices = [
+                    .coinbase: alive(68_900, Double(second)), .bitstamp: alive(68_900, Double(second) + 3),
+                ]
+                rounds.observe(.bitstamp, at: Double(second) + 0.5)
+                _ = rounds.tick(at: Double(second) + 1)
+            }
+            // The second exchange is away, and the first one moves by 3 %.
+            for second in 0..<seconds {
+                rounds.prices = [.coinbase: alive(68_900 + 2000 * second / (seconds - 1), Double(second))]
+                _ = rounds.tick(at: Double(second) + 11)
+            }
+            rounds.prices[.bitstamp] = "68900"
+            rounds.observe(.bitstamp, at: Double(seconds) + 11)
+            return rounds.tick(at: Double(seconds) + 11.5)?.quote?.source
+        }
+        #expect(split(away: 40) == "bitstamp")
+        #expect(split(away: 90) == "coinbase")
+    }
+
     @Test func `a reload forgets removed sources, but not the level of the price`() {
         let rounds = Rounds()
-        rounds.tracker.changed(interval: .seconds(1), rules: SelectionRules(mode: .median), markets: [.kraken])
-        #expect(rounds.book.bases.known.keys.sorted { $0.venue < $1.venue } == [.binance])
-        #expect(rounds.book.reference != nil)
+        rounds.tracker.changed(
+            interval: .seconds(1), rules: SelectionRules(mode: .median),
+            addresses: [.kraken: MarketAddress(host: "https://kraken", path: "/t")])
+        #expect(rounds.belief.bases.known.keys.sorted { $0.venue < $1.venue } == [.binance])
+        #expect(rounds.belief.reference != nil)
         #expect(rounds.tracker.rules.mode == .median)
     }
 }
@@ -415,7 +472,7 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
         var round = rounds.tracker.round(at: Rounds.time(1.1).boottime, markets: Rounds.four, statingPeg: [])
         round.answered = [.binance, .coinbase]
         rounds.tracker.lost(.binance)
-        guard case .decided(let decision) = rounds.tracker.select(round) else {
+        guard case .decided(let decision, _) = rounds.tracker.select(round) else {
             Issue.record("there is a price")
             return
         }
@@ -442,12 +499,30 @@ extension Rounds {
     }
 }
 
+/// The value of USDT, with what a USDT/USD market stated last.
+private struct Peg {
+    private var monitor = PegMonitor()
+    private var stated: StatedRate?
+
+    var rate: PegRate? { monitor.rate }
+    func logs(at boottime: BootTime) -> [(log: Double, stater: String?)] { monitor.logs(beside: stated, at: boottime) }
+
+    mutating func imply(_ log: Double, by venue: String, at boottime: BootTime) {
+        monitor.imply(log, by: venue, beside: stated, at: boottime)
+    }
+
+    mutating func state(_ value: Price, by venue: String, at boottime: BootTime) {
+        stated = StatedRate(value, by: venue, after: stated, at: boottime)
+        monitor.take(stated)
+    }
+}
+
 @Suite struct PegTests {
     @Test
     func
         `near the peg the rate is the median of what the dollar markets imply, of two measurements the nearer to the peg`()
     {
-        var peg = PegMonitor()
+        var peg = Peg()
         peg.imply(-0.005, by: "coinbase", at: 0)
         peg.imply(-0.001, by: "bitstamp", at: 1000)
         peg.imply(-0.002, by: "kraken", at: 2000)
@@ -463,7 +538,7 @@ extension Rounds {
     }
 
     @Test func `bitcoin markets alone never prove that USDT has left its peg`() {
-        var peg = PegMonitor()
+        var peg = Peg()
         for second in 0..<600 { peg.imply(-0.3, by: "coinbase", at: .boot + Int64(second) * 1000) }
         #expect(peg.rate == nil)
         #expect(peg.logs(at: 600_000).map(\.log) == [0])
@@ -476,7 +551,7 @@ extension Rounds {
         #expect(peg.rate?.isOffPeg == true)
         #expect(peg.rate?.sources == ["kraken", "coinbase"])
         // A USDT/USD market with a rate that no bitcoin market implies is not accepted.
-        var lone = PegMonitor()
+        var lone = Peg()
         for second in 0..<10 { lone.imply(0, by: "coinbase", at: .boot + Int64(second) * 10_000) }
         lone.state(price("0.9"), by: "kraken", at: 100_000)
         lone.state(price("0.9"), by: "kraken", at: 110_000)
@@ -484,7 +559,7 @@ extension Rounds {
     }
 
     @Test func `off the peg from 1 percent on, back below 0_8`() {
-        var peg = PegMonitor()
+        var peg = Peg()
         func say(_ log: Double, _ at: BootTime) {
             for at in [at, at + 10_000] {
                 peg.imply(log, by: "coinbase", at: at)

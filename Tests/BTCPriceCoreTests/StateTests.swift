@@ -9,7 +9,7 @@ import Testing
         World.start.advanced(by: .milliseconds(milliseconds))
     }
 
-    private func tracker() -> PriceTracker { PriceTracker(interval: .seconds(1), book: .ofToday) }
+    private func tracker() -> PriceTracker { PriceTracker(.usd, interval: .seconds(1), belief: .ofToday) }
 
     /// A tick with a price from Coinbase.
     private func tick(
@@ -23,11 +23,11 @@ import Testing
             [LoadedPrice(.coinbase, price(value), position: position)], of: .coinbase, pace: .zero,
             at: time(milliseconds))
         tracker.add(PollResult(answered: [.coinbase]), to: &round, for: .price)
-        guard case .decided(let decision) = tracker.select(round) else {
+        guard case .decided(let decision, let belief) = tracker.select(round) else {
             Issue.record("no decision")
             return PriceTracker.Actions()
         }
-        return tracker.decided(decision, in: round, isTick: true)
+        return tracker.decided(decision, belief, in: round, isTick: true)
     }
 
     @Test func `a fresh state becomes stale two intervals after its price, and has this time`() throws {
@@ -75,40 +75,40 @@ import Testing
         _ = try tick(&tracker, "68901.23", at: 5000, position: position)
         let stored = tracker.kept
         let kept = try #require(stored)
-        #expect(kept.positions == [.coinbase: position])
+        #expect(kept.positions == [.coinbase: KeptPosition(position)])
         let bases = try #require(kept.learned)
         #expect(bases.map(\.market) == [.binance, .coinbase])
         #expect(bases[0].age == 5000)
-        var restarted = PriceTracker(interval: .seconds(1), book: ObservationBook(currency: .usd))
+        var restarted = PriceTracker(.usd, interval: .seconds(1))
         let shown = restarted.restored(kept, at: time(6000)).publish
-        #expect(restarted.book.positions == [.coinbase: position])
-        #expect(restarted.book.bases[.binance]?.at == World.start.boottime)
+        #expect(restarted.book.positions == [.coinbase: KeptPosition(position)])
+        #expect(restarted.belief.bases[.binance]?.at == World.start.boottime)
         #expect(shown?.freshness == .stale)
         #expect(shown?.quote == kept.quote)
         // With a position from the future, every later one would look old.
-        var early = PriceTracker(interval: .seconds(1), book: ObservationBook(currency: .usd))
+        var early = PriceTracker(.usd, interval: .seconds(1))
         _ = early.restored(kept, at: time(-1))
         #expect(early.book.positions.isEmpty)
         // A day later the bases of the markets are out of date.
-        var late = PriceTracker(interval: .seconds(1), book: ObservationBook(currency: .usd))
+        var late = PriceTracker(.usd, interval: .seconds(1))
         _ = late.restored(kept, at: time(86_500_000))
-        #expect(late.book.bases[.binance] == nil)
+        #expect(late.belief.bases[.binance] == nil)
     }
 
     @Test func `after a restart a converted price is compared in its market's unit`() throws {
         let rules = SelectionRules(peg: .convert)
-        var tracker = PriceTracker(interval: .seconds(1), rules: rules, book: ObservationBook(currency: .usd))
+        var tracker = PriceTracker(.usd, interval: .seconds(1), rules: rules)
         let conversion = Conversion(
             value: price("68900"), rate: price("0.95"), sources: ["coinbase"],
             measuredBoottime: World.start.boottime)
         let kept = CachedPrice(
             quote: cached("65455").quote, observedBoottime: World.start.boottime, conversion: conversion)
         #expect(tracker.restored(kept, at: World.start).publish?.conversion == conversion)
-        #expect(tracker.book.reference?.log == price("68900").logarithm)
+        #expect(tracker.belief.reference?.log == price("68900").logarithm)
         // The age of a price from another boot comes only from the wall clock, which may be wrong. Such a price is never current.
-        var rebooted = PriceTracker(interval: .seconds(1), book: ObservationBook(currency: .usd))
+        var rebooted = PriceTracker(.usd, interval: .seconds(1))
         _ = rebooted.restored(cached("65455", age: .seconds(-3600)), at: World.start)
-        #expect(rebooted.book.reference?.at == World.start.boottime - 60_000)
+        #expect(rebooted.belief.reference?.at == World.start.boottime - 60_000)
     }
 
     @Test func `an age is exact on the boot clock, and unknown for a price from an earlier boot`() throws {
@@ -301,22 +301,75 @@ import Testing
         try record(.coinbase, ahead: 3_600_000)
         try record(.kraken, ahead: 3_600_000)
         #expect(throws: PriceLoadingError.self) { try record(.binance, ahead: 0) }
-        book.keep(only: [.binance])
+        book.keep(only: [.binance: MarketAddress(host: "https://binance", path: "/t")], interval: 1000)
         try record(.binance, ahead: 0)
         #expect(Set(book.positions.keys) == [.binance])
     }
 
+    @Test func `trade numbers that begin again are refused for a minute, and not at another address`() throws {
+        var book = ObservationBook(currency: .usd)
+        func numbers(_ sequence: Int64, at second: Int64) -> Bool {
+            let price = LoadedPrice(.kraken, 68_900, position: FeedPosition(sequence: sequence))
+            return (try? book.record([price], of: .kraken, at: World.start.advanced(by: .seconds(second)))) != nil
+        }
+        book.keep(only: [.kraken: MarketAddress(host: "https://a", path: "/t")], interval: 1000)
+        #expect(numbers(1_000_000, at: 0))
+        #expect(!numbers(5, at: 1) && !numbers(60, at: 60))
+        #expect(numbers(61, at: 61) && !numbers(60, at: 62))
+        book.keep(only: [.kraken: MarketAddress(host: "https://a", path: "/u")], interval: 1000)
+        #expect(numbers(5, at: 63))
+        // Over a restart: at the same address, at another one, and of a version that did not store it.
+        let kept = book.positions
+        #expect(kept == [.kraken: KeptPosition(FeedPosition(sequence: 5), address: "https://a")])
+        for (address, isRefused) in [("https://a", true), ("https://c", false)] {
+            book = ObservationBook(currency: .usd)
+            book.keep(only: [.kraken: MarketAddress(host: address, path: "/t")], interval: 1000)
+            book.restore(kept, at: World.start.boottime)
+            #expect(numbers(4, at: 1) != isRefused)
+        }
+        book = ObservationBook(currency: .usd)
+        book.keep(only: [.kraken: MarketAddress(host: "https://b", path: "/t")], interval: 30_000)
+        book.restore([.kraken: KeptPosition(FeedPosition(sequence: 5))], at: World.start.boottime)
+        // With long intervals, for three of them.
+        #expect(!numbers(4, at: 90) && numbers(4, at: 91))
+    }
+
+    @Test func `what was learned of a market is forgotten with its address`() throws {
+        let rounds = Rounds([.coinbase, .bitstamp], belief: Belief())
+        let addresses: [Market: MarketAddress] = [
+            .coinbase: MarketAddress(host: "https://a", path: "/t"),
+            .bitstamp: MarketAddress(host: "https://b", path: "/t"),
+        ]
+        rounds.tracker.changed(interval: .seconds(1), rules: SelectionRules(), addresses: addresses)
+        for second in 0..<10 {
+            rounds.prices = [.coinbase: "68900.\(second + 10)", .bitstamp: "68960.\(second + 10)"]
+            rounds.observe(.bitstamp, at: Double(second) + 0.5)
+            _ = rounds.tick(at: Double(second) + 1)
+        }
+        let stored = rounds.tracker.kept
+        let kept = try #require(stored)
+        #expect(kept.learned?.map(\.market) == [.bitstamp, .coinbase])
+        rounds.tracker.changed(
+            interval: .seconds(1), rules: SelectionRules(),
+            addresses: [
+                .coinbase: MarketAddress(host: "https://a", path: "/t"),
+                .bitstamp: MarketAddress(host: "https://c", path: "/t"),
+            ])
+        #expect(rounds.belief.bases[.bitstamp] == nil && rounds.belief.bases[.coinbase] != nil)
+        #expect(rounds.tracker.book.newest(.bitstamp) == nil)
+    }
+
     @Test func `a market that trades rarely may have an older price`() {
-        var clocks = VenueClocks()
-        #expect(clocks.oldest(of: .kraken) == .seconds(60))
-        clocks.record(FeedPosition(time: Timestamp(milliseconds: 0), sequence: 10), of: .kraken)
-        clocks.record(FeedPosition(time: Timestamp(milliseconds: 60_000), sequence: 13), of: .kraken)
-        #expect(clocks.oldest(of: .kraken) == .seconds(200))
-        clocks.record(FeedPosition(time: Timestamp(milliseconds: 90_000_000), sequence: 14), of: .kraken)
-        #expect(clocks.oldest(of: .kraken) == .seconds(3000))
-        clocks.record(FeedPosition(time: Timestamp(milliseconds: .max / 2), sequence: .max), of: .kraken)
-        clocks.record(FeedPosition(time: Timestamp(milliseconds: .max / 2 + 1), sequence: .min), of: .kraken)
-        #expect(clocks.oldest(of: .kraken) >= .seconds(60))
+        var gaps = TradeGaps()
+        #expect(gaps.oldest == .seconds(60))
+        gaps.record(FeedPosition(time: Timestamp(milliseconds: 0), sequence: 10))
+        gaps.record(FeedPosition(time: Timestamp(milliseconds: 60_000), sequence: 13))
+        #expect(gaps.oldest == .seconds(200))
+        gaps.record(FeedPosition(time: Timestamp(milliseconds: 90_000_000), sequence: 14))
+        #expect(gaps.oldest == .seconds(3000))
+        gaps.record(FeedPosition(time: Timestamp(milliseconds: .max / 2), sequence: .max))
+        gaps.record(FeedPosition(time: Timestamp(milliseconds: .max / 2 + 1), sequence: .min))
+        #expect(gaps.oldest >= .seconds(60))
     }
 }
 

@@ -45,7 +45,7 @@ private struct Setup {
     /// Opens the streams for a client that watches changes, and runs a first tick.
     func watch(tradedAt time: Duration? = nil) async {
         await world.engine.startFeeds()
-        await world.engine.publishChanges(every: .milliseconds(100))
+        await world.engine.publish(WatchedChanges(interval: .milliseconds(100), currencies: ["USD"]))
         await tick("68901", tradedAt: time)
         #expect(await world.nextTick().quote?.value == price("68901"))
     }
@@ -117,23 +117,23 @@ private struct Setup {
 
     @Test func `streamed prices are measured by the last requested one, and not by each other`() throws {
         let rounds = Rounds([.binance])
-        func record(_ value: String, at seconds: Double) throws -> Bool {
+        func record(_ value: String, at seconds: Double) throws -> PriceTracker.StreamEffect {
             try rounds.tracker.record(
                 streamed: LoadedPrice(.binance, price(value)), from: Venue("binance"), at: Rounds.time(seconds))
         }
         rounds.prices = [.binance: "68900"]
         _ = rounds.tick(at: 1)
         rounds.tracker.requested(hasPrice: true)
-        #expect(try record("69020", at: 1.1))
+        #expect(try record("69020", at: 1.1) == .agrees)
         var round = rounds.tracker.round(at: Rounds.time(1.1).boottime, markets: [.binance], statingPeg: [])
         round.answered = [.binance]
-        if case .decided(let decision) = rounds.tracker.select(round) {
-            _ = rounds.tracker.decided(decision, in: round, isTick: false)
+        if case .decided(let decision, let belief) = rounds.tracker.select(round) {
+            _ = rounds.tracker.decided(decision, belief, in: round, isTick: false)
         }
         #expect(rounds.tracker.state.quote?.value == price("69020"))
         // A round that its limits have refused.
         rounds.tracker.requested(hasPrice: false)
-        #expect(try !record("69140", at: 1.2))
+        #expect(try record("69140", at: 1.2) == .contradicts)
     }
 
     @Test func `a price that is too far from the last response starts a round, at most one a second`() async {
@@ -162,10 +162,30 @@ private struct Setup {
         #expect(world.primary.asks == 3)
     }
 
+    @Test func `a stream of a market that is not shown starts no round, and is evidence for the next vote`() async {
+        let setup = Setup()
+        let (stream, world) = (setup.stream, setup.world)
+        await setup.watch()
+        // The primary fails, and the fallback's price is shown.
+        world.clock.advance(to: .seconds(1))
+        async let tick: Void = world.engine.tick(Tick(due: world.clock.now, lateness: .zero, skipped: 0), of: .usd)
+        await world.primary.isAsked()
+        world.primary.fail(.unavailable("HTTP 503"))
+        await world.fallback.isAsked()
+        world.fallback.answer("68902")
+        await tick
+        #expect(await world.nextState().quote?.source == "coinbase")
+        world.clock.advance(to: .seconds(2))
+        stream.bring("69900")
+        await world.isRecorded(.binance)
+        #expect(await world.engine.firstRecord.ways[.binance] == .stream)
+        #expect(world.primary.asks == 2 && world.fallback.asks == 1)
+    }
+
     @Test func `if nobody watches, streams are closed and nothing is published between the ticks`() async {
         let setup = Setup()
         await setup.watch()
-        await setup.world.engine.publishChanges(every: nil)
+        await setup.world.engine.publish(nil)
         #expect(setup.stream.interval == nil)
         setup.world.clock.advance(to: .milliseconds(150))
         setup.stream.bring("68903")
@@ -179,7 +199,7 @@ private struct Setup {
         await setup.watch()
         await setup.world.engine.paused(.paused)
         #expect(setup.stream.interval == nil)
-        await setup.world.engine.publishChanges(every: .milliseconds(50))
+        await setup.world.engine.publish(WatchedChanges(interval: .milliseconds(50), currencies: ["USD"]))
         #expect(setup.stream.interval == nil)
         await setup.world.engine.resumed()
         #expect(setup.stream.interval == .milliseconds(50))
@@ -208,16 +228,21 @@ private struct Setup {
         let control = StreamControl(
             engine: world.engine, activity: activity, interval: .milliseconds(100), now: world.now)
         #expect(control.wanted == nil)
-        activity.watcherCame(changes: true)
-        #expect(control.wanted == .milliseconds(100))
+        activity.watcherCame(changesOf: ["USD"])
+        #expect(control.wanted == WatchedChanges(interval: .milliseconds(100), currencies: ["USD"]))
         await control.follow()
         #expect(setup.stream.interval == .milliseconds(100))
-        activity.watcherLeft(changes: true, at: world.now().boottime)
+        activity.watcherLeft(changesOf: ["USD"], at: world.now().boottime)
         world.clock.advance(to: .seconds(29))
         #expect(control.wanted != nil)
         world.clock.advance(to: .seconds(30))
         #expect(control.wanted == nil)
-        activity.watcherCame(changes: true)
+        // A client of another currency opens no stream of this one.
+        activity.watcherCame(changesOf: ["EUR"])
+        await control.follow()
+        #expect(control.wanted?.currencies == ["EUR"])
+        #expect(setup.stream.interval == nil)
+        activity.watcherCame(changesOf: ["USD"])
         await control.change(nil)
         #expect(control.wanted == nil)
         #expect(setup.stream.interval == nil)

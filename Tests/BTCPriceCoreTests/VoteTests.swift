@@ -122,7 +122,7 @@ import Testing
                     }
                     let state = rounds.tracker.state
                     // A price that is contradicted says so.
-                    #expect(rounds.book.split == nil || state.freshness != .fresh || state.warning != nil)
+                    #expect(rounds.belief.split == nil || state.freshness != .fresh || state.warning != nil)
                     _ = rounds.tracker.claims
                 }
             }
@@ -161,7 +161,7 @@ import Testing
     @Test func `a lone market against another currency and a rate is unconfirmed, and never confirmed by them`() throws
     {
         let chf = Market("kraken", "BTC/CHF")
-        let rounds = Rounds([chf], book: ObservationBook(currency: .chf))
+        let rounds = Rounds([chf], currency: .chf, belief: Belief())
         func tick(
             _ second: Double, _ value: Int, exchange: String? = "binance", days: Int64 = 0, isUnconfirmed: Bool = false
         ) throws -> String {

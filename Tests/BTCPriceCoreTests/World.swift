@@ -49,7 +49,7 @@ final class World: Sendable {
             if state.freshness == .fresh, store.price?.quote != state.quote { shownUnsaved.add() }
             published.yield((state, toWatchers))
         }
-        let plan = CurrencyPlan(.usd, sources, interval: interval, rules: rules, book: isNew ? nil : .ofToday)
+        let plan = CurrencyPlan(.usd, sources, interval: interval, rules: rules, belief: isNew ? Belief() : .ofToday)
         engine = PriceEngine(
             [plan], clock: clock, budget: .seconds(1), now: now, jitter: { 0.5 }, subscribers: [persist, watcher],
             report: { events.add($0) })
@@ -96,19 +96,15 @@ extension Market {
     static let kraken = Market("kraken", "BTC/USD")
 }
 
-extension ObservationBook {
-    /// A book in which both sources had a price of 68,900 a moment ago.
-    static var ofToday: ObservationBook {
-        var book = ObservationBook(currency: .usd)
-        let log = price("68900").logarithm
-        for market in [Market.binance, .coinbase] {
-            book.bases.known[market] = BasisTable.Basis(log: 0, at: World.start.boottime)
-        }
-        book.reference = ReferencePrice(
-            market: .binance, log: log, at: World.start.boottime, readLog: log,
-            since: World.start.boottime)
-        book.agreed = log
-        return book
+extension Belief {
+    /// What is believed if both sources had a price of 68,900 a moment ago.
+    static var ofToday: Belief {
+        let (log, at) = (price("68900").logarithm, World.start.boottime)
+        var bases = BasisTable()
+        for market in [Market.binance, .coinbase] { bases.begin(market, at: at) }
+        return Belief(
+            ReferencePrice(market: .binance, exchange: "binance", log: log, at: at, readLog: log, since: at),
+            bases: bases, agreed: true)
     }
 }
 
@@ -129,7 +125,7 @@ final class EventLog: Sendable {
 
 func price(_ text: String) -> Price { Price(text) ?? 0 }
 
-func cached(_ value: String, age: Duration = .seconds(3600), positions: [Market: FeedPosition] = [:]) -> CachedPrice {
+func cached(_ value: String, age: Duration = .seconds(3600), positions: [Market: KeptPosition] = [:]) -> CachedPrice {
     CachedPrice(
         quote: PriceQuote(
             value: price(value), currency: "USD",
@@ -144,5 +140,5 @@ extension PriceEngine {
     func callersWaiting(for currency: Currency) -> Int { tracked(currency)?.shared?.waiters.count ?? 0 }
 
     /// The markets of the first currency with a valid observation.
-    var observedMarkets: Set<Market> { Set(first.tracker.book.newest.keys) }
+    var observedMarkets: Set<Market> { Set(first.tracker.book.newest.map(\.market)) }
 }

@@ -115,7 +115,9 @@ final class VirtualDaemon: Sendable {
         observing = Task { await observer.run() }
         if isStreamed {
             await engine.startFeeds()
-            await engine.publishChanges(every: .milliseconds(100))
+            await engine.publish(
+                WatchedChanges(
+                    interval: .milliseconds(100), currencies: Set(currencies.map(\.currency.rawValue))))
         }
         streaming = Task {
             guard isStreamed else { return }

@@ -5,9 +5,8 @@ package final class ClientActivity: Sendable {
     private let lastCall: Atomic<Int64>
     private let watchers = Atomic<Int>(0)
     private let awaited = Atomic<Bool>(false)
-    private let changeWatchers = Atomic<Int>(0)
-    /// When the last client that watched changes left.
-    private let lastChangeWatcher = Atomic<Int64>(.min)
+    /// The clients that watch changes of each currency, and when the last one left.
+    private let changes = Mutex<[String: (watchers: Int, left: BootTime)]>([:])
 
     package init(at boottime: BootTime) {
         lastCall = Atomic(boottime.milliseconds)
@@ -21,26 +20,31 @@ package final class ClientActivity: Sendable {
     }
 
     /// Records that a client begins to watch.
-    /// - Parameter changes: Whether it watches changes between the ticks, too.
-    package func watcherCame(changes: Bool = false) {
+    /// - Parameter currencies: Those whose changes between the ticks it watches, too.
+    package func watcherCame(changesOf currencies: [String] = []) {
         watchers.add(1, ordering: .sequentiallyConsistent)
-        if changes { changeWatchers.add(1, ordering: .sequentiallyConsistent) }
+        changes.withLock { changes in
+            for currency in currencies { changes[currency, default: (0, .min)].watchers += 1 }
+        }
     }
 
-    package func watcherLeft(changes: Bool = false, at boottime: BootTime) {
+    package func watcherLeft(changesOf currencies: [String] = [], at boottime: BootTime) {
         lastCall.store(boottime.milliseconds, ordering: .sequentiallyConsistent)
-        if changes {
-            lastChangeWatcher.store(boottime.milliseconds, ordering: .sequentiallyConsistent)
-            changeWatchers.subtract(1, ordering: .sequentiallyConsistent)
+        changes.withLock { changes in
+            for currency in currencies {
+                changes[currency, default: (0, .min)].watchers -= 1
+                changes[currency]?.left = boottime
+            }
         }
         watchers.subtract(1, ordering: .sequentiallyConsistent)
     }
 
-    /// Whether a client watches changes, or did so recently.
-    func watchesChanges(lately: Duration, at boottime: BootTime) -> Bool {
-        if changeWatchers.load(ordering: .sequentiallyConsistent) > 0 { return true }
-        let last = lastChangeWatcher.load(ordering: .sequentiallyConsistent)
-        return last > .min && boottime.milliseconds - last < lately.wholeMilliseconds
+    /// The currencies whose changes a client watches, or did so recently.
+    func watchedChanges(lately: Duration, at boottime: BootTime) -> Set<String> {
+        changes.withLock { changes in
+            changes = changes.filter { $0.value.watchers > 0 || boottime - $0.value.left < lately.wholeMilliseconds }
+            return Set(changes.keys)
+        }
     }
 
     /// Whether no client has wanted a price for this time.

@@ -7,24 +7,31 @@ package struct CurrencyPlan: Sendable {
     package let rules: SelectionRules
     /// When its price is derived from another currency's, which must be kept too.
     let derivation: DerivationPolicy
-    let book: ObservationBook
+    /// What is believed before the first price.
+    let belief: Belief
     let markets: [Market]
     /// The markets whose responses state the value of USDT.
     let marketsStatingPeg: Set<Market>
 
     package init(
         _ currency: Currency, _ sources: [FetchLatestPrice], interval: Duration,
-        rules: SelectionRules = SelectionRules(), derivation: DerivationPolicy = .never, book: ObservationBook? = nil
+        rules: SelectionRules = SelectionRules(), derivation: DerivationPolicy = .never, belief: Belief = Belief()
     ) {
         self.currency = currency
         self.sources = sources
         self.interval = interval
         self.rules = rules
         self.derivation = derivation
-        self.book = book ?? ObservationBook(currency: currency)
+        self.belief = belief
         markets = sources.map(\.market)
         marketsStatingPeg = Set(
             sources.filter { $0.source.companions.contains { $0.pair == Market.pegPair } }.map(\.market))
+    }
+
+    /// The address of each market.
+    var addresses: [Market: MarketAddress] {
+        let addresses = sources.map { ($0.market, MarketAddress(host: $0.source.address, path: $0.source.path)) }
+        return Dictionary(addresses) { first, _ in first }
     }
 
     /// Whether the sources are others, or at other addresses.

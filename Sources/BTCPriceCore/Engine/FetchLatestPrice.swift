@@ -9,13 +9,14 @@ package struct FetchLatestPrice: Sendable {
     package let source: SourceDescription
 
     /// - Parameters:
+    ///   - path: See ``SourceDescription/path``.
     ///   - timeout: From the request to giving up.
     ///   - hedge: From the request to the request of the next source.
     ///   - reserve: How long all sources other than reserves must be without a price before this one is requested; `nil` if it is
     ///     not a reserve.
     package init(
-        loader: any PriceLoader, stream: (any PriceStream)? = nil, address: String, timeout: Duration, hedge: Duration,
-        reserve: Duration? = nil
+        loader: any PriceLoader, stream: (any PriceStream)? = nil, address: String, path: String = "",
+        timeout: Duration, hedge: Duration, reserve: Duration? = nil
     ) {
         self.loader = loader
         self.stream = stream
@@ -23,7 +24,7 @@ package struct FetchLatestPrice: Sendable {
         pace = RequestLimiter(loader.venue.allLimits).pace
         var source = SourceDescription(
             venue: loader.venue, market: loader.market, companions: loader.companions, address: address)
-        source.reserve = reserve
+        (source.path, source.reserve) = (path, reserve)
         self.source = source
     }
 

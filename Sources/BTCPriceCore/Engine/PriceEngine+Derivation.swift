@@ -38,7 +38,7 @@ extension PriceEngine {
             // The market or the rate is wrong: a rate that only one source has is not believed more than the market.
             if isConfirmedOnly, !rate.isConfirmed { return (nil, nil) }
             var price = try DerivationRule.derive(
-                tracked.currency, from: other.tracker.state, rate, tracked.tracker.book, at: present)
+                tracked.currency, from: other.tracker.state, rate, tracked.tracker.belief, at: present)
             price.isInstead = tracked.plan.derivation == .fallback
             return (price, nil)
         } catch {

@@ -60,8 +60,8 @@ extension PriceEngine {
             // A tick may have joined a client's round.
             round.isTick = tracked.shared?.id == id && tracked.shared?.tick != nil
             switch tracked.tracker.select(round) {
-            case .decided(let decision):
-                return finish(tracked, id, .success((decision, round)))
+            case .decided(let decision, let belief):
+                return finish(tracked, id, .success((decision, belief, round)))
             case .needs(let need):
                 let quorum = need.wantsAll ? tracked.tracker.rules.quorum : nil
                 let result: PollResult
@@ -85,18 +85,20 @@ extension PriceEngine {
     }
 
     /// Applies a result once, however many callers waited for it.
-    private func finish(_ tracked: TrackedCurrency, _ id: Int, _ result: Result<(Decision, Round), FetchFailure>) {
+    private func finish(
+        _ tracked: TrackedCurrency, _ id: Int, _ result: Result<(Decision, Belief, Round), FetchFailure>
+    ) {
         // The round may have been given up meanwhile, and another one begun.
         guard let finished = tracked.shared, finished.id == id else { return }
         tracked.shared = nil
         let isTick = counts(result, finished.requester, tracked) && finished.tick != nil
         let actions: PriceTracker.Actions
         switch result {
-        case .success(let (decision, round)):
+        case .success(let (decision, belief, round)):
             let derived =
                 decision.quote == nil
                 ? derived(tracked, isConfirmedOnly: decision.contradictsRate).price : nil
-            actions = tracked.tracker.decided(decision, in: round, isTick: isTick, derived: derived)
+            actions = tracked.tracker.decided(decision, belief, in: round, isTick: isTick, derived: derived)
             tracked.tracker.requested(hasPrice: decision.quote != nil)
         case .failure(var failure):
             let derived = derived(tracked, isConfirmedOnly: false)

@@ -36,12 +36,11 @@ extension PriceEngine {
     private var streams: [FetchLatestPrice] { tracked.flatMap { $0.plan.sources.filter { $0.stream != nil } } }
 
     /// Opens or closes the streams.
-    /// - Parameter interval: The minimum time between two changes of the price that are published between the ticks; `nil` for none, which
-    ///   closes the streams.
-    package func publishChanges(every interval: Duration?) {
-        guard interval != changeInterval else { return }
+    /// - Parameter watched: The changes between the ticks that are published; `nil` for none, which closes the streams.
+    package func publish(_ watched: WatchedChanges?) {
+        guard watched != self.watched else { return }
         stopStreams()
-        changeInterval = interval
+        self.watched = watched
         startStreams()
     }
 
@@ -52,10 +51,12 @@ extension PriceEngine {
     }
 
     private func startStreams() {
-        guard feedsRun, let changeInterval else { return }
-        for source in streams {
-            source.stream?.start(every: changeInterval) { [weak self, executor] news in
-                Task(executorPreference: executor) { await self?.received(news, from: source) }
+        guard feedsRun, let watched else { return }
+        for tracked in tracked where watched.currencies.contains(tracked.currency.rawValue) {
+            for source in tracked.plan.sources {
+                source.stream?.start(every: watched.interval) { [weak self, executor] news in
+                    Task(executorPreference: executor) { await self?.received(news, from: source) }
+                }
             }
         }
     }
@@ -70,7 +71,7 @@ extension PriceEngine {
         case .limited(let error): _ = ended(source, .failure(error), latency: .zero)
         case .price(let price):
             // As for a feed, the price of an exchange with a cooldown does not count.
-            guard feedsRun, changeInterval != nil, let tracked = tracked(source.market),
+            guard feedsRun, watched != nil, let tracked = tracked(source.market),
                 !registry.isCoolingDown(source.market, at: now().boottime)
             else { return }
             // A round in progress decides on the responses to its requests.
@@ -80,11 +81,10 @@ extension PriceEngine {
             }
             let present = now()
             do throws(PriceLoadingError) {
-                guard try tracked.tracker.record(streamed: price, from: source.venue, at: present) else {
-                    return request(tracked)
-                }
+                let effect = try tracked.tracker.record(streamed: price, from: source.venue, at: present)
+                if effect == .contradicts { return request(tracked) }
                 tracked.streamed[source.market] = present.boottime
-                publishChange(tracked)
+                if effect == .agrees { publishChange(tracked) }
             } catch {
                 // The response to the last request is newer.
             }
@@ -94,11 +94,11 @@ extension PriceEngine {
     /// Publishes the current price of the streams, at once or as soon as the minimum interval is over.
     private func publishChange(_ tracked: TrackedCurrency) {
         // A round in progress publishes its result.
-        guard tracked.change == nil, tracked.shared == nil, let changeInterval else { return }
-        guard let last = tracked.lastPublication, clock.now < last.advanced(by: changeInterval) else {
+        guard tracked.change == nil, tracked.shared == nil, let interval = watched?.interval else { return }
+        guard let last = tracked.lastPublication, clock.now < last.advanced(by: interval) else {
             return selectChange(tracked)
         }
-        let (due, currency) = (last.advanced(by: changeInterval), tracked.currency)
+        let (due, currency) = (last.advanced(by: interval), tracked.currency)
         tracked.change = Task(executorPreference: executor) {
             do { try await self.clock.sleep(until: due) } catch { return }
             await self.changeIsDue(currency)
@@ -113,18 +113,17 @@ extension PriceEngine {
 
     /// Selects among the streams' prices. Only a request may change the source; otherwise it would change with every message.
     private func selectChange(_ tracked: TrackedCurrency) {
-        let state = tracked.tracker.state
-        guard let quote = state.quote, state.freshness == .fresh, state.derivation == nil else { return }
+        guard let quote = tracked.tracker.state.quote else { return }
         var round = round(of: tracked)
         round.answered = tracked.tracker.current(round.markets, at: round.began).filter {
-            $0.venue == quote.supplier || tracked.tracker.rules.mode == .median
+            tracked.tracker.shows($0) || tracked.tracker.rules.mode == .median
         }
         guard !round.answered.isEmpty else { return }
-        guard case .decided(let decision) = tracked.tracker.select(round), let selected = decision.quote,
+        guard case .decided(let decision, let belief) = tracked.tracker.select(round), let selected = decision.quote,
             selected.source == quote.source
         else { return request(tracked) }
         if selected.value == quote.value { return }
-        perform(tracked.tracker.decided(decision, in: round, isTick: false), tracked)
+        perform(tracked.tracker.decided(decision, belief, in: round, isTick: false), tracked)
     }
 
     /// Starts a round, at most once a second: only a request shows which price is right.

@@ -21,8 +21,8 @@ package actor PriceEngine: TickTarget {
     let now: TimeSource
     private let jitter: @Sendable () -> Double
     var feedsRun = false
-    /// The minimum time between two published changes between ticks; `nil` while nobody watches them and the streams are closed.
-    var changeInterval: Duration?
+    /// The changes between the ticks that are published; `nil` while nobody watches them and the streams are closed.
+    var watched: WatchedChanges?
     /// Who has stopped the ticks; `nil` while they run.
     private var pause: Ticking?
     var isPaused: Bool { pause != nil }
@@ -95,9 +95,7 @@ package actor PriceEngine: TickTarget {
             guard let known = before.first(where: { $0.currency == plan.currency }) else {
                 return TrackedCurrency(plan, memory: memory, since: present.boottime)
             }
-            known.plan = plan
-            known.tracker.changed(
-                interval: plan.interval, rules: plan.rules, memory: memory, markets: Set(plan.markets))
+            known.change(to: plan, memory: memory)
             return known
         }
         for old in before where tracked(old.currency) == nil { old.giveUp() }
@@ -174,7 +172,7 @@ package actor PriceEngine: TickTarget {
             observed = observed % (tracked.count - 1) + 1
             await observe(tracked[observed])
         }
-        return first.tracker.book.isRestless
+        return first.tracker.belief.isRestless
     }
 
     private func observe(_ tracked: TrackedCurrency) async {

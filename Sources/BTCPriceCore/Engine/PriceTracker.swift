@@ -29,7 +29,10 @@ package struct PriceTracker: ~Copyable, Sendable {
     private var requestedPlace: Double?
     private var contradictedSince: BootTime?
     private(set) var rules: SelectionRules
+    /// What is seen.
     private(set) var book: ObservationBook
+    /// What is believed.
+    private(set) var belief: Belief
     /// The results of the ticks that needed more than one market.
     private(set) var validated = ValidatedTicks()
     private(set) var verdicts: [Market: MarketVerdict] = [:]
@@ -42,49 +45,53 @@ package struct PriceTracker: ~Copyable, Sendable {
 
     /// - Parameters:
     ///   - interval: The interval of the ticks: a price is fresh for two of them.
-    ///   - memory: See ``ObservationBook/memory``.
-    ///   - book: May already contain observations.
+    ///   - memory: See ``SelectionRules/memory``.
+    ///   - belief: What is believed before the first price.
     package init(
-        interval: Duration, rules: SelectionRules = SelectionRules(), memory: Int64 = 0, book: ObservationBook
+        _ currency: Currency, interval: Duration, rules: SelectionRules = SelectionRules(), memory: Int64 = 0,
+        belief: Belief = Belief()
     ) {
         freshFor = 2 * interval.wholeMilliseconds
-        self.rules = rules
-        self.book = book
-        state = .empty(of: book.currency)
+        self.rules = rules.with(interval: interval.wholeMilliseconds, memory: memory)
+        self.belief = belief
+        book = ObservationBook(currency: currency)
+        state = .empty(of: currency)
         (state.ticking, state.awaitsTick) = (.running, true)
-        self.book.gap = max(Vote.Bounds.memory, 2 * freshFor)
-        self.book.memory = max(Vote.Bounds.memory, memory)
     }
 
+    /// - Parameter addresses: The address of each market that is kept.
     package mutating func changed(
-        interval: Duration, rules: SelectionRules, memory: Int64 = 0, markets: Set<Market>
+        interval: Duration, rules: SelectionRules, memory: Int64 = 0, addresses: [Market: MarketAddress]
     ) {
         freshFor = 2 * interval.wholeMilliseconds
-        self.rules = rules
-        book.keep(only: markets)
-        book.gap = max(Vote.Bounds.memory, 2 * freshFor)
-        book.memory = max(Vote.Bounds.memory, memory)
+        self.rules = rules.with(interval: interval.wholeMilliseconds, memory: memory)
+        let moved = book.keep(only: addresses, interval: interval.wholeMilliseconds)
+        belief.keep(only: Set(addresses.keys), moved: moved)
     }
 
     /// The value of USDT; `nil` before it was measured.
-    var pegRate: PegRate? { book.peg.rate }
+    var pegRate: PegRate? { belief.peg.rate }
 
     /// How the newest price of each market arrived.
-    var ways: [Market: PriceWay] { book.newest.mapValues(\.way) }
+    var ways: [Market: PriceWay] { Dictionary(book.newest.map { ($0.market, $0.way) }) { first, _ in first } }
+
+    private var reading: Claims { Claims(book, belief, rules) }
 
     /// What each market's price says, and its part in the last vote.
     var claims: [Market: MarketClaim] {
-        guard let reference = book.reference, state.freshness == .fresh else { return [:] }
+        guard let reference = belief.reference, state.freshness == .fresh else { return [:] }
+        let reading = reading
         let members = verdicts.filter { $0.value == .used || $0.value == .agrees }.keys.map(\.venue).sorted()
         var claims: [Market: MarketClaim] = [:]
-        for (market, price) in book.last
-        where verdicts[market] == .used || reference.at - price.since <= book.memory {
-            let all = book.claims(of: price, isPreferred: verdicts[market] == .used, at: reference.at)
+        for price in book.last
+        where verdicts[price.market] == .used || reference.at - price.since <= rules.memory {
+            let market = price.market
+            let all = reading.of(price, isPreferred: verdicts[market] == .used, at: reference.at)
             guard let claim = all.nearest(to: reference.log) else { continue }
             let isOut = [.disagrees, .outlier].contains(verdicts[market])
             let isMember =
                 members.contains(market.venue)
-                || !isOut && !book.falsetickers.contains(market) && claim.contains(reference.log)
+                || !isOut && !belief.falsetickers.contains(market) && claim.contains(reference.log)
             claims[market] = MarketClaim(
                 low: book.currency.price(logarithm: claim.low), high: book.currency.price(logarithm: claim.high),
                 isMember: isMember, contradictedBy: isMember ? [] : members)
@@ -94,10 +101,10 @@ package struct PriceTracker: ~Copyable, Sendable {
 
     /// The price that is shown, for comparison with another currency's; `nil` if it is not fresh.
     var shown: OtherCurrency? {
-        guard state.freshness == .fresh, state.derivation == nil, let reference = book.reference else { return nil }
+        guard state.freshness == .fresh, state.derivation == nil, let reference = belief.reference else { return nil }
         return OtherCurrency(
             currency: book.currency, log: reference.readLog, at: reference.at,
-            exchange: reference.market.isMedian ? nil : book.exchange(of: reference.market),
+            exchange: reference.market.isMedian ? nil : reference.exchange,
             isUnconfirmed: state.confirmation == .unconfirmed)
     }
 
@@ -106,7 +113,7 @@ package struct PriceTracker: ~Copyable, Sendable {
         forgetNewest(result.failures)
     }
 
-    func select(_ round: Round) -> Selection { PriceSelector.select(book, rules, round) }
+    func select(_ round: Round) -> Selection { PriceSelector.select(book, belief, rules, round) }
 
     /// Restores the last price of an earlier run. It is shown as stale until a tick has a newer one.
     package mutating func restored(_ cached: CachedPrice, at now: ObservationTime) -> Actions {
@@ -114,19 +121,26 @@ package struct PriceTracker: ~Copyable, Sendable {
         // The age is from the wall clock, which may be wrong at a boot: the price must never count as a current one.
         let age = max(Self.leastAge, now.wall.milliseconds - cached.quote.timestamp.milliseconds)
         let boottime = cached.observedBoottime ?? now.boottime - age
-        if let learned = cached.learned { book.restore(learned, at: boottime, now: now.boottime) }
         // A position in the future would make every later one look old.
-        let positions = cached.positions.filter { $0.value.time.map { $0 <= now.wall } ?? true }
+        book.restore(cached.positions.filter { $0.value.position.time.map { $0 <= now.wall } ?? true }, at: boottime)
+        let learned = (cached.learned ?? []).filter { !book.isElsewhere($0.market, cached.positions[$0.market]) }
         // The price is compared as it was read. A derived one is compared with nothing.
-        var read = cached.quote
-        if let conversion = cached.conversion { read.value = conversion.value }
-        book.restore(cached.derivation == nil ? read : nil, positions: positions, at: boottime)
+        let reference = cached.derivation == nil ? reference(cached, at: boottime) : nil
+        belief.restore(reference, learned, at: boottime, now: now.boottime)
         state = PriceState(
             tick: 0, freshness: .stale, quote: cached.quote, observedBoottime: cached.observedBoottime,
             confirmation: cached.confirmation, failure: "no tick since the start", conversion: cached.conversion,
             currency: book.currency.rawValue, derivation: cached.derivation)
         (state.ticking, state.awaitsTick) = (.running, true)
         return Actions(publish: state)
+    }
+
+    private func reference(_ cached: CachedPrice, at boottime: BootTime) -> ReferencePrice {
+        let quote = cached.quote
+        let market = Market(quote.supplier, quote.via == nil ? quote.market : book.currency.pair)
+        let log = (cached.conversion?.value ?? quote.value).logarithm
+        return ReferencePrice(
+            market: market, exchange: quote.source, log: log, at: boottime, readLog: log, since: boottime)
     }
 
     /// Sets the movement of the price in the last 24 hours, as far as it is known.
@@ -150,36 +164,59 @@ package struct PriceTracker: ~Copyable, Sendable {
         try book.record(loaded, of: market, from: venue, pace: pace, at: now)
     }
 
-    /// Records a price of a stream, if it agrees with the last round that requested a source. So a stream that is late, stands still or
+    /// What follows from a streamed price.
+    enum StreamEffect {
+        /// It is evidence for the next vote, as an observed price is.
+        case evidence
+        /// It may be shown.
+        case agrees
+        /// It is too far from the last requested price: a request must show which one is right.
+        case contradicts
+    }
+
+    /// Records a price of a stream.
+    ///
+    /// That of a market that is shown must agree with the last round that requested a source. So a stream that is late, stands still or
     /// lies is wrong by no more than markets may differ, and no longer than until the next response.
-    /// - Returns: Whether it agrees.
     /// - Throws: Why it does not count.
     mutating func record(
         streamed price: LoadedPrice, from venue: Venue, at now: ObservationTime
-    ) throws(PriceLoadingError) -> Bool {
-        guard let requestedPlace else { throw .staleData("no request has shown the price yet") }
-        if let last = book.positions[price.market], price.position.isBefore(last) {
+    ) throws(PriceLoadingError) -> StreamEffect {
+        guard !book.isBefore(price.position, of: price.market, at: now.boottime) else {
             throw .staleData("a request has shown a newer one")
         }
-        let place = book.place(of: MarketObservation(price.market, price.value, arrival: now), near: requestedPlace)
-        guard abs(place - requestedPlace) <= Vote.Bounds.width else { return false }
+        let isShown = shows(price.market)
+        if isShown {
+            guard let requestedPlace else { throw .staleData("no request has shown the price yet") }
+            let observation = MarketObservation(price.market, price.value, arrival: now)
+            let place = reading.place(of: observation, near: requestedPlace)
+            guard abs(place - requestedPlace) <= Vote.Bounds.width else { return .contradicts }
+        }
         // Without its position: a later response may be from a cache, and must not count as a step back.
         var recorded = LoadedPrice(price.market, price.value)
         recorded.push = price.push
         try book.record([recorded], of: price.market, from: venue, at: now)
-        return true
+        return isShown ? .agrees : .evidence
     }
+
+    /// Whether a market's price is shown now, alone or in a median.
+    func shows(_ market: Market) -> Bool {
+        state.freshness == .fresh && state.derivation == nil && shownSources.contains(market.venue)
+    }
+
+    /// The sources of the price that was shown last: one, or the members of a median.
+    private var shownSources: [String] { state.consensus?.sources ?? [state.quote?.supplier].compactMap(\.self) }
 
     /// Records the end of a round that requested a source. Without a price the place stays: the reference price may be a stream's.
     mutating func requested(hasPrice: Bool) {
         let isShown = state.freshness == .fresh && state.derivation == nil
-        if hasPrice || !isShown { requestedPlace = isShown ? book.reference?.log : nil }
+        if hasPrice || !isShown { requestedPlace = isShown ? belief.reference?.log : nil }
     }
 
     /// Those of some markets that have a fresh price.
     func current(_ markets: [Market], at boottime: BootTime) -> [Market] {
         markets.filter { market in
-            book.newest[market].map { boottime - $0.at <= PaceRule.lasts(freshFor, $0.pace) } ?? false
+            book.newest(market).map { boottime - $0.at <= PaceRule.lasts(freshFor, $0.pace) } ?? false
         }
     }
 
@@ -190,8 +227,8 @@ package struct PriceTracker: ~Copyable, Sendable {
         var actions = Actions()
         switch result {
         case .success(let market):
-            guard let price = book.newest[market] else { return actions }
-            if let failure = book.learn(observed: price) {
+            guard let price = book.newest(market) else { return actions }
+            if let failure = belief.learn(price, from: book, rules) {
                 actions.rejected = [failure]
                 failing.insert(failure.source)
             } else {
@@ -208,7 +245,7 @@ package struct PriceTracker: ~Copyable, Sendable {
 
     /// Whether the rate of USDT must be requested before this observed price can be compared.
     func needsPegRate(for market: Market) -> Bool {
-        book.newest[market].map { PegRule.needsRate(observed: $0, book) } ?? false
+        book.newest(market).map { PegRule.needsRate(observed: $0, reading) } ?? false
     }
 
     // MARK: - Decisions
@@ -232,18 +269,20 @@ package struct PriceTracker: ~Copyable, Sendable {
     }
 
     /// Records that a round has ended with a decision.
-    /// - Parameter derived: The price that is derived if the decision is to show none.
+    /// - Parameters:
+    ///   - belief: What is believed after it.
+    ///   - derived: The price that is derived if the decision is to show none.
     mutating func decided(
-        _ decision: Decision, in round: Round, isTick: Bool, derived: DerivedPrice? = nil
+        _ decision: Decision, _ belief: Belief, in round: Round, isTick: Bool, derived: DerivedPrice? = nil
     ) -> Actions {
         var actions = Actions()
         begin(isTick, &actions)
         note(round.failures, &actions)
-        book.adopt(decision, in: round)
+        self.belief = belief
         verdicts = decision.verdicts
         (actions.rejected, actions.doubted) = (decision.rejected, decision.outvoted)
-        for market in round.answered where !decision.rejects(market) && !book.falsetickers.contains(market) {
-            if let price = book.newest[market] { note(price, &actions) }
+        for market in round.answered where !decision.rejects(market) && !belief.falsetickers.contains(market) {
+            if let price = book.newest(market) { note(price, &actions) }
         }
         failing.formUnion((actions.rejected + actions.doubted).map(\.source))
         if let quote = decision.quote {
@@ -295,8 +334,7 @@ package struct PriceTracker: ~Copyable, Sendable {
     /// Whether the price stays current although no source was requested: the limits of its source did not allow it yet.
     private func isHeld(over failure: FetchFailure, at now: BootTime) -> Bool {
         guard state.freshness == .fresh, let freshUntil = state.freshUntil, now <= freshUntil else { return false }
-        let shown = state.consensus?.sources ?? [state.quote?.supplier].compactMap(\.self)
-        return failure.skipped.contains { $0.reason == .limit && shown.contains($0.source) }
+        return failure.skipped.contains { $0.reason == .limit && shownSources.contains($0.source) }
     }
 
     private mutating func count(_ confirmation: Confirmation) {
@@ -308,12 +346,13 @@ package struct PriceTracker: ~Copyable, Sendable {
     }
 
     private mutating func warn(at boottime: BootTime, _ actions: inout Actions) {
-        let split = state.freshness == .fresh ? book.split?.current(at: boottime)?.text(book.currency) : nil
-        let warnings = [split, PegRule.warning(for: state.quote, book, rules, at: boottime)].compactMap(\.self)
+        let split = state.freshness == .fresh ? belief.split?.current(at: boottime)?.text(book.currency) : nil
+        let warnings = [split, PegRule.warning(for: state.quote, belief.peg, rules.peg, at: boottime)].compactMap(
+            \.self)
         if state.derivation == nil { state.warning = warnings.isEmpty ? nil : warnings.joined(separator: "; ") }
         state.isInDoubt =
             state.confirmation == .unconfirmed || split != nil
-            || PegRule.isOffPeg(state.quote, state.conversion, book, at: boottime)
+            || PegRule.isOffPeg(state.quote, state.conversion, belief.peg, at: boottime)
         if let quote = state.quote, state.derivation == nil, (split != nil) != (contradictedSince != nil) {
             if let split {
                 contradictedSince = boottime
@@ -352,7 +391,7 @@ package struct PriceTracker: ~Copyable, Sendable {
         state.agedFailure = isPaused ? PriceState.pausedFailure : nil
         kept = CachedPrice(
             quote: quote, observedBoottime: observed, confirmation: state.confirmation, conversion: state.conversion,
-            derivation: state.derivation, positions: book.positions, learned: book.learned(at: observed))
+            derivation: state.derivation, positions: book.positions, learned: belief.learned(at: observed))
     }
 
     /// Shows the derived price if there is one; otherwise the last price is stale.
@@ -393,9 +432,7 @@ package struct PriceTracker: ~Copyable, Sendable {
     }
 
     private mutating func forgetNewest(_ failures: [SourceFailure]) {
-        for failure in failures {
-            if let market = book.newest.keys.first(where: { $0.venue == failure.source }) { book.failed(market) }
-        }
+        for failure in failures { book.failed(source: failure.source) }
     }
 
     private mutating func note(_ price: MarketObservation, _ actions: inout Actions) {

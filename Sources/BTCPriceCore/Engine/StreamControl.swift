@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Opens the exchanges' streams while a client watches changes, and closes them 30 s after none does any more.
+/// Opens the exchanges' streams of a currency while a client watches its changes, and closes them 30 s after none does any more.
 package actor StreamControl: StateSubscriber {
     /// How long the streams stay open without a client that watches changes.
     static var linger: Duration { .seconds(30) }
@@ -10,10 +10,10 @@ package actor StreamControl: StateSubscriber {
     private let now: TimeSource
     private let interval: Mutex<Duration?>
     /// What was last sent to the engine.
-    private let told = Mutex(Duration?.none)
+    private let told = Mutex(WatchedChanges?.none)
 
     /// - Parameters:
-    ///   - activity: How many clients watch changes.
+    ///   - activity: Which changes clients watch.
     ///   - interval: The minimum time between two states that are published because the price has changed; `nil` if streams are never
     ///     opened.
     package init(engine: PriceEngine, activity: ClientActivity, interval: Duration?, now: @escaping TimeSource) {
@@ -30,9 +30,11 @@ package actor StreamControl: StateSubscriber {
 
     /// Sends to the engine what is wanted now: at the start, and when a client begins to watch changes.
     package func follow() async {
-        let wanted = wanted
-        told.withLock { $0 = wanted }
-        await engine.publishChanges(every: wanted)
+        // Another call may have a newer wish meanwhile: the engine has the newest in the end.
+        while case let wanted = wanted, told.withLock({ $0 != wanted }) {
+            told.withLock { $0 = wanted }
+            await engine.publish(wanted)
+        }
     }
 
     /// A client that has gone is noticed when a state is published.
@@ -41,7 +43,22 @@ package actor StreamControl: StateSubscriber {
         Task { await follow() }
     }
 
-    nonisolated var wanted: Duration? {
-        activity.watchesChanges(lately: Self.linger, at: now().boottime) ? interval.withLock(\.self) : nil
+    nonisolated var wanted: WatchedChanges? {
+        let currencies = activity.watchedChanges(lately: Self.linger, at: now().boottime)
+        guard !currencies.isEmpty, let interval = interval.withLock(\.self) else { return nil }
+        return WatchedChanges(interval: interval, currencies: currencies)
+    }
+}
+
+/// The changes between the ticks that are published.
+package struct WatchedChanges: Sendable, Hashable {
+    /// The minimum time between two published changes of a currency.
+    let interval: Duration
+    /// The currencies whose changes are published: the codes.
+    let currencies: Set<String>
+
+    package init(interval: Duration, currencies: Set<String>) {
+        self.interval = interval
+        self.currencies = currencies
     }
 }

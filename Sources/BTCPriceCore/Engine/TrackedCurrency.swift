@@ -36,12 +36,20 @@ final class TrackedCurrency {
     /// When the stream of each market last brought a price.
     var streamed: [Market: BootTime] = [:]
 
-    /// - Parameter memory: See ``ObservationBook/memory``.
+    /// - Parameter memory: See ``SelectionRules/memory``.
     init(_ plan: CurrencyPlan, memory: Int64, since: BootTime) {
         currency = plan.currency
         self.plan = plan
-        tracker = PriceTracker(interval: plan.interval, rules: plan.rules, memory: memory, book: plan.book)
+        tracker = PriceTracker(
+            currency, interval: plan.interval, rules: plan.rules, memory: memory, belief: plan.belief)
         self.since = since
+        change(to: plan, memory: memory)
+    }
+
+    /// - Parameter memory: See ``SelectionRules/memory``.
+    func change(to plan: CurrencyPlan, memory: Int64) {
+        self.plan = plan
+        tracker.changed(interval: plan.interval, rules: plan.rules, memory: memory, addresses: plan.addresses)
     }
 
     func record(at present: ObservationTime) -> TickRecord {

@@ -31,6 +31,15 @@ package struct Market: Sendable, Hashable, CustomStringConvertible {
     package var description: String { "\(venue) \(pair)" }
 }
 
+extension Market {
+    /// The name of a median, if a source's name is needed.
+    package static let medianName = "median"
+    /// The market of a median. It cannot be requested.
+    static func median(of currency: Currency) -> Market { Market(medianName, currency.pair) }
+    /// Whether it is the market of a median.
+    var isMedian: Bool { venue == Self.medianName }
+}
+
 /// The position of a price in its market's own history. Either part may be missing: Binance's ticker has neither.
 package struct FeedPosition: Sendable, Hashable {
     /// The venue's own time of the price.
@@ -53,5 +62,25 @@ package struct FeedPosition: Sendable, Hashable {
         if let mine = time, let theirs = other.time { return mine < theirs }
         if let mine = sequence, let theirs = other.sequence { return mine < theirs }
         return false
+    }
+}
+
+/// Where a market is requested. At another address there is another market, even if it has the same name.
+package struct MarketAddress: Sendable, Hashable {
+    /// See ``SourceDescription/address``.
+    let host: String
+    /// See ``SourceDescription/path``.
+    let path: String
+}
+
+/// A position as it is stored across a restart.
+package struct KeptPosition: Sendable, Hashable {
+    package let position: FeedPosition
+    /// The ``MarketAddress/host`` at which the market had it; `nil` if that is not known: then it is taken for the configured one.
+    package let address: String?
+
+    package init(_ position: FeedPosition, address: String? = nil) {
+        self.position = position
+        self.address = address
     }
 }

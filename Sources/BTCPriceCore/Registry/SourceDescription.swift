@@ -4,7 +4,10 @@ package struct SourceDescription: Sendable, Hashable {
     package let market: Market
     /// Other markets whose prices come with the same response.
     package let companions: [Market]
+    /// Scheme and host, or the path of a peer's socket.
     package let address: String
+    /// What is requested there: the path and the query, with placeholders. It may contain a credential, and is not stored.
+    package var path = ""
     /// How long all sources other than reserves must be without a price before this one is requested; `nil` if it is not a reserve.
     package var reserve: Duration?
 

@@ -1,33 +1,45 @@
-/// The judgement of the preferred price of a round: the vote, what is needed before it counts, and what is shown. A pure value.
+/// The judgement of the preferred price of a round, from the top to the bottom: a pure value.
+///
+/// 1. The claims: what the newest price of each exchange says of this moment (``Claims``).
+/// 2. The vote: the value that most of them share (``Vote``).
+/// 3. The need: what must be requested before the vote counts.
+/// 4. The price that is shown, and what is believed from then on.
 struct Ballot {
     let price: MarketObservation
-    let book: ObservationBook
-    let rules: SelectionRules
+    let claims: Claims
     let round: Round
     /// Whether there is no recent price to compare it with: it is the first one, or the first one after a gap.
     let isFirst: Bool
     /// Whether it is farther from the last price than it may move by itself.
     let isJump: Bool
     let vote: Vote
-    /// The value that decides if the vote does not: what the shown side of a split said last, or what was agreed last.
+    /// The value that decides if the vote does not: what the shown side of a split said last, what was agreed a moment ago, or what was
+    /// shown last.
     private let last: Double?
+    /// Whether the price is unconfirmed whatever the vote says.
+    private let isDoubtful: Bool
+    /// What is believed after the decision.
+    private(set) var belief: Belief
 
-    init(_ price: MarketObservation, _ book: ObservationBook, _ rules: SelectionRules, _ round: Round) {
-        (self.price, self.book, self.rules, self.round) = (price, book, rules, round)
-        let reference = book.reference.flatMap { reference in
-            book.isRestored || price.at - reference.at > book.gap ? nil : reference
+    // MARK: - 1 and 2: the claims and the vote
+
+    init(_ price: MarketObservation, _ claims: Claims, _ round: Round, isDoubtful: Bool = false) {
+        (self.price, self.claims, self.round, self.isDoubtful) = (price, claims, round, isDoubtful)
+        let believed = claims.belief
+        belief = believed
+        let reference = believed.reference.flatMap { reference in
+            believed.isRestored || price.at - reference.at > claims.rules.gap ? nil : reference
         }
         isFirst = reference == nil
         isJump =
             reference.map { reference in
-                let place = book.place(of: price, near: book.agreed ?? reference.log)
+                let place = claims.place(of: price, near: believed.agreed?.log ?? reference.log)
                 return abs(place - reference.log) > Self.jump(after: price.at - reference.at)
             } ?? false
-        let split = book.split?.standing(at: price.at)?.shown.map { book.place(of: $0, near: book.reference?.log) }
-        last = split?.median ?? book.agreed ?? book.reference?.log
+        last = claims.last(at: price.at)
         vote = Vote(
-            book.claims(of: price, isPreferred: true, at: price.at),
-            book.claims(beside: price, answered: round.answered, isFirst: isFirst, isJump: isJump), last: last)
+            claims.of(price, isPreferred: true, at: price.at),
+            claims.beside(price, answered: round.answered, isFirst: isFirst, isJump: isJump), last: last)
     }
 
     /// How far a price may move in some milliseconds without another exchange: 0.9 % in a second, 2.9 % in a minute.
@@ -44,6 +56,8 @@ struct Ballot {
             && vote.members.contains { $0.price.exchange != shown.exchange && !$0.price.isUnconfirmed }
     }
 
+    // MARK: - 3: the need
+
     /// What must be requested before it is decided; `nil` if nothing.
     var need: Need? {
         let remaining = round.remaining
@@ -54,7 +68,7 @@ struct Ballot {
         let stating = remaining.filter(round.statingPeg.contains)
         // A USDT that has left its peg looks like a market that is wrong, until a USDT/USD market states which it is.
         if !vote.opponents.isEmpty, !isMember || !vote.isDecided, round.canMeet(.pegRate), !stating.isEmpty,
-            PegRule.needsRate(price, book)
+            PegRule.needsRate(price, claims.book)
         {
             return Need(purpose: .pegRate, markets: stating)
         }
@@ -68,22 +82,26 @@ struct Ballot {
             return vote.votes <= vote.rivals + remaining.count
         }
         if vote.votes > 1 { return false }
-        return isFirst || book.falsetickers.contains(price.market) || !book.contradicting(price).isEmpty || !isSettled
+        return isFirst || claims.belief.falsetickers.contains(price.market) || !claims.contradicting(price).isEmpty
+            || !isSettled
     }
 
     /// Whether the price is where others agreed.
     private var isSettled: Bool {
-        book.isSupported(price)
-            || book.agreed.map { abs(book.place(of: price, near: $0) - $0) <= 2 * Vote.Bounds.width } ?? false
+        claims.isSupported(price)
+            || claims.belief.agreed.map { abs(claims.place(of: price, near: $0.log) - $0.log) <= 2 * Vote.Bounds.width }
+                ?? false
     }
 
     /// Whether a price in dollars is needed to convert this one: any such price implies the value of a USDT.
     private var needsDollars: Bool {
-        rules.peg == .convert && price.isInTether && book.peg.conversionRate(at: price.at) == nil
-            && vote.members.allSatisfy(\.price.isInTether)
+        claims.rules.peg == .convert && price.isInTether
+            && claims.belief.peg.conversionRate(at: price.at) == nil && vote.members.allSatisfy(\.price.isInTether)
     }
 
-    func decide() -> Decision {
+    // MARK: - 4: the price that is shown
+
+    mutating func decide() -> Decision {
         if vote.opponents.isEmpty, !isConfirmed(price) { return alone() }
         return vote.isDecided ? decided() : undecided()
     }
@@ -102,23 +120,23 @@ struct Ballot {
 
     /// Whether a price is current, and can be converted if that is wanted.
     private func isShowable(_ price: MarketObservation) -> Bool {
-        book.newest[price.market] == price && isConvertible(price)
+        claims.book.newest(price.market) == price && isConvertible(price)
             && (round.answered.contains(price.market) || self.price.at - price.at <= round.freshFor)
     }
 
     private func isConvertible(_ price: MarketObservation) -> Bool {
-        rules.peg != .convert || !price.isInTether || PegRule.converted(price, implied) != nil
+        claims.rules.peg != .convert || !price.isInTether || converted(price) != nil
     }
 
-    /// The book with the value of USDT that the members imply.
-    private var implied: ObservationBook {
-        guard rules.peg == .convert else { return book }
-        var book = book
-        book.impliesPeg(vote.members.filter(\.opposes).map(\.price))
-        return book
+    /// A price in dollars, at the value of USDT that the members imply; `nil` if that is not known.
+    private func converted(_ price: MarketObservation) -> (Price, Conversion)? {
+        var belief = claims.belief
+        belief.imply(vote.members.filter(\.opposes).map(\.price), beside: claims.book.stated)
+        return PegRule.converted(price, belief.peg, in: claims.book.currency)
     }
 
-    private func decided() -> Decision {
+    /// The vote has decided.
+    private mutating func decided() -> Decision {
         guard let winner = shownMember else {
             let reason =
                 isMember
@@ -127,7 +145,7 @@ struct Ballot {
             return withheld(reason)
         }
         let others = vote.members.filter { $0.price.exchange != winner.exchange }
-        var decision = shown(
+        var decision = show(
             winner, isConfirmed(winner) ? .confirmed : .unconfirmed, agreed: others.map(\.middle).median)
         for claim in vote.opponents {
             let market = claim.price.market
@@ -140,49 +158,49 @@ struct Ballot {
             } else if !isFar {
                 // In a crash, honest markets are apart.
                 continue
-            } else if !book.falsetickers.contains(market) {
+            } else if !claims.belief.falsetickers.contains(market) {
                 decision.outvoted.append(failure)
             }
-            decision.lessons.append(.outvoted(market, at: price.at))
+            belief.outvote(market, at: price.at)
         }
         return decision
     }
 
     /// No majority: the price nearest to the middle of all is shown, and its side of the split stays.
-    private func undecided() -> Decision {
-        var claims: [Claim] = []
-        for claim in vote.claims where claim.opposes || book.falsetickers.contains(claim.price.market) {
+    private mutating func undecided() -> Decision {
+        var parties: [Claim] = []
+        for claim in vote.claims where claim.opposes || claims.belief.falsetickers.contains(claim.price.market) {
             // Of the possible places of a price in USDT, the one nearest to the last value.
-            guard let index = claims.firstIndex(where: { $0.price == claim.price }) else {
-                claims.append(claim)
+            guard let index = parties.firstIndex(where: { $0.price == claim.price }) else {
+                parties.append(claim)
                 continue
             }
-            if let last, abs(claim.middle - last) < abs(claims[index].middle - last) { claims[index] = claim }
+            if let last, abs(claim.middle - last) < abs(parties[index].middle - last) { parties[index] = claim }
         }
-        let possible = claims.filter { refusal(of: $0.price) == nil && isConvertible($0.price) }
-        let places = (possible.isEmpty ? claims : possible).map(\.middle)
+        let possible = parties.filter { refusal(of: $0.price) == nil && isConvertible($0.price) }
+        let places = (possible.isEmpty ? parties : possible).map(\.middle)
         let middle = (places + (places.count.isMultiple(of: 2) ? [last].compactMap(\.self) : [])).median ?? 0
         // Not one that stands still or was outvoted before, if there is another.
-        let candidates = possible.filter { $0.opposes && !book.isStill($0.price, at: price.at) }
-        guard var nearest = [candidates, possible, claims].first(where: { !$0.isEmpty })?.nearest(to: middle) else {
+        let candidates = possible.filter { $0.opposes && !claims.isStill($0.price, at: price.at) }
+        guard var nearest = [candidates, possible, parties].first(where: { !$0.isEmpty })?.nearest(to: middle) else {
             return withheld("there is no price")
         }
-        var side = claims.filter { $0.agrees(with: nearest) }
+        var side = parties.filter { $0.agrees(with: nearest) }
         // A minority that does not respond gives way.
-        if firstShowable(side) == nil, 2 * side.voters < claims.voters,
+        if firstShowable(side) == nil, 2 * side.voters < parties.voters,
             let other = possible.filter({ isShowable($0.price) }).nearest(to: middle)
         {
             nearest = other
-            side = claims.filter { $0.agrees(with: other) }
+            side = parties.filter { $0.agrees(with: other) }
         }
-        let others = claims.filter { !$0.agrees(with: nearest) }
+        let others = parties.filter { !$0.agrees(with: nearest) }
         let split = Split(shown: inOrder(side), others: inOrder(others))
-        let before = side.first { $0.price.market == book.reference?.market && isShowable($0.price) }?.price
+        let before = side.first { $0.price.market == claims.belief.reference?.market && isShowable($0.price) }?.price
         var decision: Decision
         if let winner = before ?? firstShowable(side) {
-            decision = shown(winner, others.isEmpty ? .confirmed : .unconfirmed, among: side, agreed: nil)
+            decision = show(winner, others.isEmpty ? .confirmed : .unconfirmed, among: side, agreed: nil)
         } else {
-            decision = withheld("\(split.text(book.currency)), and only the former respond")
+            decision = withheld("\(split.text(claims.book.currency)), and only the former respond")
         }
         decision.split = others.isEmpty ? nil : split
         for claim in others { decision.verdicts[claim.price.market] = .disagrees }
@@ -196,8 +214,8 @@ struct Ballot {
         return decision
     }
 
-    /// The decision if no other exchange says anything about this moment.
-    private func alone() -> Decision {
+    /// No other exchange says anything about this moment.
+    private mutating func alone() -> Decision {
         guard isShowable(price) else { return decided() }
         if let refusal = refusal(of: price) {
             var decision = withheld(refusal)
@@ -205,20 +223,20 @@ struct Ballot {
             decision.rejected = [SourceFailure(source: price.market.venue, error: .implausible(refusal))]
             return decision
         }
-        if isFirst { return wasContradicted ? pending() : shown(price, .unconfirmed, agreed: nil) }
-        if isJump { return isExplained ? shown(price, .single, agreed: nil) : pending() }
-        let rate = round.expected.flatMap { $0.opposes(price, offset: book.offset?.log) ? $0 : nil }
-        let others = book.contradicting(price)
+        if isFirst { return wasContradicted ? wait() : show(price, .unconfirmed, agreed: nil) }
+        if isJump { return isExplained ? show(price, .single, agreed: nil) : wait() }
+        let rate = round.expected.flatMap { $0.opposes(price, offset: claims.belief.offset?.log) ? $0 : nil }
+        let others = claims.contradicting(price)
         if rate != nil || !others.isEmpty {
-            var decision = shown(price, .unconfirmed, agreed: nil)
+            var decision = show(price, .unconfirmed, agreed: nil)
             decision.split = Split(shown: [price], others: others, rate: rate, isOld: true)
             return decision
         }
-        if book.isSupported(price) { return shown(price, .confirmed, agreed: nil) }
+        if claims.isSupported(price) { return show(price, .confirmed, agreed: nil) }
         let isDoubted =
-            price.isUnconfirmed || book.falsetickers.contains(price.market)
-            || book.unconfirmedSince.map { price.at - $0 < Vote.Bounds.memory } ?? false
-        return shown(price, isDoubted ? .unconfirmed : .single, agreed: nil)
+            price.isUnconfirmed || claims.belief.falsetickers.contains(price.market)
+            || claims.belief.unconfirmedSince.map { price.at - $0 < Vote.Bounds.memory } ?? false
+        return show(price, isDoubted ? .unconfirmed : .single, agreed: nil)
     }
 
     /// Why a first price or a jump is far from what another currency implies; `nil` if it is not.
@@ -227,40 +245,39 @@ struct Ballot {
     }
 
     private var wasContradicted: Bool {
-        book.contradicted.map { $0.market == price.market && price.at - $0.at < Vote.Bounds.memory } ?? false
+        claims.belief.contradicted.map { $0.market == price.market && price.at - $0.at < Vote.Bounds.memory } ?? false
     }
 
     /// Whether the price in another currency moved as well: their quotient is an exchange rate, which moves slowly.
     private var isExplained: Bool {
-        guard let other = round.other, let known = book.rate, known.currency == other.currency,
+        guard let other = round.other, let known = claims.belief.rate, known.currency == other.currency,
             abs(price.at - other.at) <= Vote.Bounds.moment
         else { return false }
         return abs(price.log - other.log - known.log) <= Self.jump(after: price.at - known.at)
     }
 
     /// A jump is shown after some ticks that agree.
-    private func pending() -> Decision {
-        var reason = "\(book.describe(price)), and no second source could confirm it"
+    private mutating func wait() -> Decision {
+        var reason = "\(claims.describe(price)), and no second source could confirm it"
         guard round.isTick else { return withheld(reason) }
         let jump = wasContradicted ? nil : pendingJump
-        if let jump, jump.ticks >= Vote.Bounds.ticks { return shown(price, .unconfirmed, agreed: nil) }
+        if let jump, jump.ticks >= Vote.Bounds.ticks { return show(price, .unconfirmed, agreed: nil) }
         reason +=
             jump.map {
                 "; it will be shown after \(Vote.Bounds.ticks) ticks in agreement (\($0.ticks) of \(Vote.Bounds.ticks))"
             } ?? "; another market contradicted it shortly before"
-        var decision = withheld(reason)
-        decision.lessons = [.pending(jump)]
-        return decision
+        belief.wait(for: jump)
+        return withheld(reason)
     }
 
     /// One more tick of the pending jump, or the first tick of a new one.
     private var pendingJump: PendingJump {
-        let before = book.pending.flatMap { same -> PendingJump? in
+        let before = claims.belief.pending.flatMap { same -> PendingJump? in
             guard same.market == price.market else { return nil }
             // A sliding exchange rate goes on in one direction for minutes; a bad print comes back.
             let goesOn =
                 round.other != nil
-                && book.reference.map { (price.log - same.log) * (same.log - $0.readLog) > 0 } ?? false
+                && claims.belief.reference.map { (price.log - same.log) * (same.log - $0.readLog) > 0 } ?? false
             return goesOn || abs(price.log - same.log) <= Self.jump(after: price.at - same.at) ? same : nil
         }
         // The same observation says nothing new.
@@ -268,35 +285,42 @@ struct Ballot {
         return PendingJump(market: price.market, log: price.log, at: price.at, ticks: ticks)
     }
 
-    /// The decision to show a price, converted if that is wanted.
-    /// - Parameter side: The claims that agree with it; `nil` for those that have won.
-    private func shown(
+    /// Shows a price, converted if that is wanted, and believes it.
+    /// - Parameters:
+    ///   - side: The claims that agree with it; `nil` for those that have won.
+    ///   - agreed: Where the other exchanges are that agree with it.
+    private mutating func show(
         _ price: MarketObservation, _ confirmation: Confirmation, among side: [Claim]? = nil, agreed: Double?
     ) -> Decision {
-        let side = side ?? vote.members
-        let source = price.market.venue
-        var decision = Decision(observed: price.arrival, confirmation: confirmation)
-        decision.pace = price.pace
-        // Old prices imply nothing new about USDT.
-        let new = side.filter(\.opposes).map(\.price)
-        decision.lessons = [.peg(new), .accepted(price, confirmation, agreed: agreed)]
+        let (side, source) = (side ?? vote.members, price.market.venue)
+        let confirmation = isDoubtful ? .unconfirmed : confirmation
+        var decision = Decision(showing: price, confirmation)
         decision.quote = PriceQuote(
-            value: price.value, currency: book.currency.rawValue, timestamp: price.arrival.wall,
+            value: price.value, currency: claims.book.currency.rawValue, timestamp: price.arrival.wall,
             source: price.origin?.source ?? source, market: price.pair, via: price.origin.map { _ in source })
         for claim in side { decision.verdicts[claim.price.market] = .agrees }
         decision.verdicts[price.market] = .used
-        if rules.peg == .convert, price.isInTether, let (value, conversion) = PegRule.converted(price, implied) {
+        if claims.rules.peg == .convert, price.isInTether, let (value, conversion) = converted(price) {
             decision.quote?.value = value
             decision.conversion = conversion
         }
+        // Old prices imply nothing new about USDT.
+        belief.imply(side.filter(\.opposes).map(\.price), beside: claims.book.stated)
+        believe(price, confirmation, agreed: isDoubtful ? nil : agreed)
         return decision
+    }
+
+    private mutating func believe(_ price: MarketObservation, _ confirmation: Confirmation, agreed: Double?) {
+        let near = agreed ?? belief.agreed?.log ?? belief.reference?.log
+        let place = Claims(claims.book, belief, claims.rules).place(of: price, near: near)
+        belief.accept(price, at: place, confirmation, agreed: agreed, in: round)
     }
 
     /// `<the move>, which coinbase (68850) contradicts`
     private func describe(_ price: MarketObservation, by others: [MarketObservation]) -> String {
         let names = others.map { "\($0.market.venue) (\($0.value))" }.listed
-        let still = book.isStill(price, at: self.price.at) ? "it stands still at \(price.value): " : ""
-        return "\(still)\(book.describe(price)), which \(names) contradict\(others.count > 1 ? "" : "s")"
+        let still = claims.isStill(price, at: self.price.at) ? "it stands still at \(price.value): " : ""
+        return "\(still)\(claims.describe(price)), which \(names) contradict\(others.count > 1 ? "" : "s")"
     }
 
     /// The prices of claims, each once and in the configured order.

@@ -1,59 +1,62 @@
-import Glibc
-
-/// The newest observation of each market of one currency, and what validation has learned from them: a pure value.
+/// What the markets of one currency have said: a pure value. What follows from it is in ``Belief``.
 ///
-/// Every observation enters through ``record(_:of:from:pace:at:)``. ``PriceSelector`` reads the book, and ``adopt(_:in:)`` learns.
-///
-/// Prices are compared in one frame: the natural logarithm of the price, converted to dollars if it is in USDT, less the market's
-/// basis. The exact decimal never passes through it.
+/// Every price enters through ``record(_:of:from:pace:at:)``.
 package struct ObservationBook: Sendable {
-    package let currency: Currency
-    /// The newest valid observation of each market; none if the market's last request failed.
-    private(set) var newest: [Market: MarketObservation] = [:]
-    /// The last valid observation of each market. It counts in the vote, also if a request has failed since.
-    private(set) var last: [Market: MarketObservation] = [:]
-    /// The newest position accepted from each market. An older one is refused.
-    package private(set) var positions: [Market: FeedPosition] = [:]
-    private var clocks = VenueClocks()
-    var peg = PegMonitor()
-    var bases = BasisTable()
+    /// What one market has said at one address. It is forgotten with the address.
+    private struct Record: Sendable {
+        /// The newest valid price; `nil` if the last request failed.
+        var newest: MarketObservation?
+        /// The last valid price. It counts in the vote, also if a request has failed since.
+        var last: MarketObservation?
+        /// The newest position accepted, and when.
+        var position: (value: FeedPosition, at: BootTime)?
+        var trades = TradeGaps()
+    }
 
-    /// The price that was shown last.
-    var reference: ReferencePrice?
-    /// Whether ``reference`` comes from an earlier run.
-    var isRestored = false
-    /// The place at which other exchanges agreed last; `nil` before the first agreement.
-    var agreed: Double?
-    /// The markets that were outvoted, until they agree again.
-    var falsetickers: Set<Market> = []
-    /// Prices that contradict each other without a majority.
-    var split: Split?
-    /// Whether the last market that was compared with the shown price was too far from it for a calm market.
-    var isRestless = false
-    var pending: PendingJump?
-    /// Since when a price has been shown that no other exchange has confirmed.
-    var unconfirmedSince: BootTime?
-    /// The market that was outvoted last, and when.
-    var contradicted: (market: Market, at: BootTime)?
-    /// The price relative to that in another currency when it was last shown: an exchange rate.
-    var rate: OtherCurrency?
-    /// How far the price usually is above what another currency's and a reference rate imply, and when that was learned.
-    var offset: (log: Double, at: BootTime)?
-    /// The mean square of the moves of the reference price, as natural logarithms, per second.
-    var variance = 0.0
-    /// Where the reference price was when ``variance`` last included a move.
-    var lastMove: (market: Market, log: Double, at: BootTime)?
-    /// After this time without a price the next one is validated like the first one, milliseconds.
-    var gap = Vote.Bounds.memory
-    /// How long the price of another exchange supports the shown one, milliseconds: at least until the observer has requested the next.
-    var memory = Vote.Bounds.memory
+    package let currency: Currency
+    private var records: [Market: Record] = [:]
+    /// The address of each market, as far as it is known.
+    private var addresses: [Market: MarketAddress] = [:]
+    private var clocks = VenueClocks()
+    /// What a USDT/USD market stated last.
+    private(set) var stated: StatedRate?
+    /// After this time without an accepted price, a market's position is forgotten, milliseconds: its numbers may begin again.
+    private var positionsLast = Vote.Bounds.memory
 
     package init(currency: Currency) {
         self.currency = currency
     }
 
+    /// The newest valid price of a market; `nil` if it has none, or if its last request failed.
+    func newest(_ market: Market) -> MarketObservation? { records[market]?.newest }
+
     /// The newest observation of the first of these markets that has one.
-    func first(of markets: [Market]) -> MarketObservation? { markets.lazy.compactMap { newest[$0] }.first }
+    func first(of markets: [Market]) -> MarketObservation? { markets.lazy.compactMap { newest($0) }.first }
+
+    /// The newest valid price of each market whose last request did not fail.
+    var newest: some Sequence<MarketObservation> { records.values.lazy.compactMap(\.newest) }
+
+    /// The last valid price of each market, also if a request has failed since.
+    var last: some Sequence<MarketObservation> { records.values.lazy.compactMap(\.last) }
+
+    /// The newest position accepted from a market, if it still counts.
+    private func position(of market: Market, at boottime: BootTime) -> FeedPosition? {
+        records[market]?.position.flatMap { boottime - $0.at <= positionsLast ? $0.value : nil }
+    }
+
+    /// Whether a position is before the newest one accepted from its market.
+    func isBefore(_ position: FeedPosition, of market: Market, at boottime: BootTime) -> Bool {
+        self.position(of: market, at: boottime).map(position.isBefore) ?? false
+    }
+
+    /// The newest position accepted from each market, to be stored.
+    package var positions: [Market: KeptPosition] {
+        var positions: [Market: KeptPosition] = [:]
+        for (market, record) in records {
+            positions[market] = record.position.map { KeptPosition($0.value, address: addresses[market]?.host) }
+        }
+        return positions
+    }
 
     /// Records a response.
     /// - Parameters:
@@ -77,9 +80,10 @@ package struct ObservationBook: Sendable {
         }
         // If the price has no time of its own, the venue's time says nothing about it.
         let wall = price.position.time == nil ? now.wall : clocks.wallTime(at: now)
-        if price.position.time != nil { clocks.record(price.position, of: market) }
+        if price.position.time != nil { records[market, default: Record()].trades.record(price.position) }
         try ResponseCheck.check(
-            price, in: currency, after: positions[market], at: wall, oldest: clocks.oldest(of: market))
+            price, in: currency, after: position(of: market, at: now.boottime), at: wall,
+            oldest: records[market]?.trades.oldest ?? TradeGaps.oldest)
         let observation = MarketObservation(
             market, price.value, arrival: price.observed ?? now,
             position: ResponseCheck.position(of: price, acceptedAt: wall),
@@ -89,79 +93,88 @@ package struct ObservationBook: Sendable {
         // Only the dollar has markets in USDT.
         for other in loaded
         where currency == .usd && other.market.pair == Market.pegPair && ResponseCheck.pegRates.contains(other.value) {
-            peg.state(other.value, by: other.market.venue, at: now.boottime)
+            stated = StatedRate(other.value, by: other.market.venue, after: stated, at: now.boottime)
         }
-        record(observation)
+        keep(observation, at: now.boottime)
         return observation
     }
 
-    mutating func record(_ observation: MarketObservation) {
-        var observation = observation
+    private mutating func keep(_ observation: MarketObservation, at boottime: BootTime) {
+        var (observation, record) = (observation, records.removeValue(forKey: observation.market) ?? Record())
         // A price of a stream has no position.
-        if let before = last[observation.market], before.value == observation.value,
-            observation.position == nil || observation.position == positions[observation.market]
+        if let before = record.last, before.value == observation.value,
+            observation.position == nil || observation.position == record.position?.value
         {
             observation.since = before.since
         }
-        last[observation.market] = observation
-        newest[observation.market] = observation
-        if let position = observation.position { positions[observation.market] = position }
+        (record.last, record.newest) = (observation, observation)
+        if let position = observation.position { record.position = (position, boottime) }
+        records[observation.market] = record
     }
 
-    /// Records that a market gave no price: its last one no longer counts.
-    mutating func failed(_ market: Market) { newest[market] = nil }
+    /// Records that a market gave no price: its last one is no longer its newest.
+    mutating func failed(_ market: Market) { records[market]?.newest = nil }
 
-    /// Forgets all markets but these. The reference price and its basis stay.
-    mutating func keep(only markets: Set<Market>) {
-        bases.keep(only: markets.union([reference?.market].compactMap(\.self)))
-        newest = newest.filter { markets.contains($0.key) }
-        last = last.filter { markets.contains($0.key) }
-        falsetickers.formIntersection(markets)
-        positions = positions.filter { markets.contains($0.key) }
-        clocks.keep(only: markets)
+    /// Records that a source's request failed.
+    mutating func failed(source: String) {
+        if let market = records.keys.first(where: { $0.venue == source && records[$0]?.newest != nil }) {
+            failed(market)
+        }
     }
 
-    /// Continues from the last price of an earlier run. What that run learned must be restored first.
-    /// - Parameters:
-    ///   - quote: The price as it was read; `nil` if it is no market's.
-    ///   - boottime: When it was observed.
-    mutating func restore(_ quote: PriceQuote?, positions: [Market: FeedPosition], at boottime: BootTime) {
-        self.positions = positions
-        guard let quote else { return }
-        let market = Market(quote.supplier, quote.via == nil ? quote.market : currency.pair)
-        let log = quote.value.logarithm
-        if bases[market] == nil { bases.known[market] = BasisTable.Basis(log: 0, at: boottime) }
-        reference = ReferencePrice(
-            market: market, log: log - (bases[market]?.log ?? 0), at: boottime, readLog: log,
-            since: boottime)
-        isRestored = true
+    /// Keeps these markets at these addresses, and forgets all others.
+    /// - Parameter interval: The interval of the currency's ticks, milliseconds.
+    /// - Returns: The markets whose address has changed.
+    @discardableResult
+    mutating func keep(only addresses: [Market: MarketAddress], interval: Int64) -> [Market] {
+        let moved = addresses.filter { market, address in self.addresses[market].map { $0 != address } ?? false }.keys
+        records = records.filter { addresses[$0.key] != nil && !moved.contains($0.key) }
+        clocks.keep(only: Set(addresses.keys.filter { !moved.contains($0) }.map(\.venue)))
+        self.addresses = addresses
+        positionsLast = max(Vote.Bounds.memory, 3 * interval)
+        return Array(moved)
     }
 
-    func exchange(of market: Market) -> String { last[market]?.exchange ?? market.venue }
+    /// Continues from the positions that an earlier run accepted.
+    /// - Parameter boottime: When the quote was observed that they were stored with.
+    mutating func restore(_ positions: [Market: KeptPosition], at boottime: BootTime) {
+        for (market, kept) in positions where !isElsewhere(market, kept) {
+            records[market, default: Record()].position = (kept.position, boottime)
+        }
+    }
 
-    /// `65500 BTC/USDT is -4.9 % from the price of 1 s ago`
-    func describe(_ price: MarketObservation) -> String {
-        let value = "\(price.value) \(price.pair)"
-        guard let reference else { return "\(value) is the first price" }
-        let moved = place(of: price, near: agreed ?? reference.log) - reference.log
-        return "\(value) is \(moved.asPercent) from the price of \(max(0, price.at - reference.at) / 1000) s ago"
+    /// Whether an earlier run had a market at another address.
+    func isElsewhere(_ market: Market, _ kept: KeptPosition?) -> Bool {
+        guard let before = kept?.address, let address = addresses[market] else { return false }
+        return before != address.host
     }
 }
 
-extension Market {
-    /// The name of a median, if a source's name is needed.
-    package static let medianName = "median"
-    /// The market of a median. It cannot be requested.
-    static func median(of currency: Currency) -> Market { Market(medianName, currency.pair) }
-    /// Whether it is the market of a median.
-    var isMedian: Bool { venue == Self.medianName }
-}
+/// How often a market trades: a pure value.
+struct TradeGaps: Sendable {
+    /// The newest trade, and the usual time between two, in milliseconds.
+    private var newest: (position: FeedPosition, spacing: Int64)?
 
-extension Double {
-    /// A move as text: `-4.9 %`.
-    var asPercent: String {
-        // No price is e^30 times another one.
-        let tenths = Int64(((exp(Swift.min(self, 30)) - 1) * 1000).rounded())
-        return "\(tenths < 0 ? "-" : "+")\(abs(tenths) / 10).\(abs(tenths) % 10) %"
+    /// The lowest maximum age of a price.
+    static let oldest = Duration.seconds(60)
+    /// The longest time between two trades that is used, in milliseconds.
+    private static let longestSpacing = Duration.seconds(300).wholeMilliseconds
+
+    /// Records a trade. Two trades show how often the market trades.
+    mutating func record(_ position: FeedPosition) {
+        guard let time = position.time, let trade = position.sequence else { return }
+        var spacing = newest?.spacing ?? 0
+        if let last = newest?.position, let lastTime = last.time, let lastTrade = last.sequence, trade > lastTrade,
+            time > lastTime
+        {
+            let count = trade.subtractingReportingOverflow(lastTrade)
+            spacing = count.overflow ? 0 : (time.milliseconds - lastTime.milliseconds) / count.partialValue
+        }
+        newest = (position, spacing)
+    }
+
+    /// The maximum age of the market's price by its own time: ten usual gaps between trades, at least a minute.
+    var oldest: Duration {
+        max(Self.oldest, .milliseconds(10 * min(newest?.spacing ?? 0, Self.longestSpacing)))
     }
 }

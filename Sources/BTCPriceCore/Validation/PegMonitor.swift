@@ -6,15 +6,15 @@ import Glibc
 /// that is wrong and a USDT that has left its peg look the same to the bitcoin markets, so they alone never prove that it has: the
 /// USDT/USD market must state the same.
 struct PegMonitor: Sendable {
-    private struct Measurement: Sendable {
-        var log: Double
-        var previous: Double?
-        var at: BootTime
+    fileprivate struct Measurement: Sendable {
+        let log: Double
+        let previous: Double?
+        let at: BootTime
 
         init(_ log: Double, after last: Measurement?, at boottime: BootTime) {
             let age = last.map { boottime - $0.at } ?? .max
             if let last, age < Bounds.sameMoment {
-                // It is the same measurement.
+                // Within a moment of the last one, it replaces that one and does not become its successor.
                 (self.log, previous, at) = (log, last.previous, last.at)
             } else {
                 // An old measurement says nothing about the present.
@@ -28,8 +28,8 @@ struct PegMonitor: Sendable {
 
     /// What the bitcoin markets imply, by the dollar venue.
     private var implied: [String: Measurement] = [:]
-    /// What a USDT/USD market stated last.
-    private var stated: (venue: String, measurement: Measurement, at: BootTime)?
+    /// When the newest statement that was taken was made.
+    private var taken: BootTime?
     private var isOffPeg = false
     /// What a USDT/USD market stated, and the bitcoin markets did not contradict.
     private var confirmedLog = 0.0
@@ -50,7 +50,8 @@ struct PegMonitor: Sendable {
     }
 
     /// The possible values of a USDT now, as natural logarithms. `stater` is the exchange on whose statement alone a value depends.
-    func logs(at boottime: BootTime) -> [(log: Double, stater: String?)] {
+    /// - Parameter stated: What a USDT/USD market stated last.
+    func logs(beside stated: StatedRate?, at boottime: BootTime) -> [(log: Double, stater: String?)] {
         let confirmed = (log: confirmedLog, stater: isOffPeg ? onlyStater : nil)
         guard let stated else { return [confirmed] }
         if boottime - stated.at <= Bounds.lately {
@@ -61,27 +62,24 @@ struct PegMonitor: Sendable {
         return boottime - stated.at <= Bounds.statementLasts ? [confirmed] : [confirmed, (0, nil)]
     }
 
-    /// Whether a USDT/USD market has stated the rate since `boottime`.
-    func isStated(after boottime: BootTime) -> Bool { stated.map { $0.at > boottime } ?? false }
-
-    /// Records the value of a USDT that a USDT/USD market has stated.
-    /// - Parameter value: Dollars for one USDT.
-    mutating func state(_ value: Price, by venue: String, at boottime: BootTime) {
-        let last = stated.flatMap { $0.venue == venue ? $0.measurement : nil }
-        stated = (venue, Measurement(value.logarithm, after: last, at: boottime), boottime)
-        update(at: boottime)
+    /// Takes the value of a USDT that a USDT/USD market stated last, if that is new.
+    mutating func take(_ stated: StatedRate?) {
+        guard let stated, stated.at != taken else { return }
+        taken = stated.at
+        update(beside: stated, at: stated.at)
     }
 
     /// Records the value of a USDT that a USDT price and a USD price of the same moment imply.
     /// - Parameters:
     ///   - log: The natural logarithm of the USD price divided by the USDT price.
     ///   - venue: The venue of the USD price.
-    mutating func imply(_ log: Double, by venue: String, at boottime: BootTime) {
+    ///   - stated: What a USDT/USD market stated last.
+    mutating func imply(_ log: Double, by venue: String, beside stated: StatedRate?, at boottime: BootTime) {
         implied[venue] = Measurement(log, after: implied[venue], at: boottime)
-        update(at: boottime)
+        update(beside: stated, at: boottime)
     }
 
-    private mutating func update(at boottime: BootTime) {
+    private mutating func update(beside stated: StatedRate?, at boottime: BootTime) {
         let recent = implied.filter { boottime - $0.value.at <= Bounds.lately }
         let implied = Self.middle(of: recent.values.map(\.careful))
         if let stated, boottime - stated.at <= Bounds.statementLasts {
@@ -119,6 +117,22 @@ struct PegMonitor: Sendable {
         rate = PegRate(
             value: Price(Int64((exp(log) * 1_000_000).rounded()), scale: 6), sources: sources,
             measuredBoottime: boottime, isOffPeg: isOffPeg)
+    }
+}
+
+/// The value of USDT that a USDT/USD market has stated.
+struct StatedRate: Sendable {
+    fileprivate let venue: String
+    fileprivate let measurement: PegMonitor.Measurement
+    let at: BootTime
+
+    /// - Parameters:
+    ///   - value: Dollars for one USDT.
+    ///   - last: The statement before it.
+    init(_ value: Price, by venue: String, after last: StatedRate?, at boottime: BootTime) {
+        let last = last.flatMap { $0.venue == venue ? $0.measurement : nil }
+        (self.venue, at) = (venue, boottime)
+        measurement = PegMonitor.Measurement(value.logarithm, after: last, at: boottime)
     }
 }
 

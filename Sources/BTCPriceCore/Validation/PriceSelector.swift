@@ -1,34 +1,57 @@
-/// Chooses the price: a pure function of the book, the rules and the round.
+/// Chooses the price: a pure function of what is seen, what is believed, the rules and the round.
 package enum PriceSelector {
     /// - Parameters:
-    ///   - book: The observations, and what was learned from them.
+    ///   - book: What is seen.
+    ///   - belief: What is believed before the decision.
     ///   - round: What was requested so far.
-    /// - Returns: The decision, or the markets that must be requested first.
-    package static func select(_ book: ObservationBook, _ rules: SelectionRules, _ round: Round) -> Selection {
-        // A market may have lost its price since it answered.
+    /// - Returns: The decision and what is believed after it, or the markets that must be requested first.
+    package static func select(
+        _ book: ObservationBook, _ belief: Belief, _ rules: SelectionRules, _ round: Round
+    ) -> Selection {
+        // A market may have lost its price since it responded.
         guard let first = book.first(of: round.answered) else {
             return .needs(Need(purpose: .price, markets: round.remaining, wantsAll: rules.mode == .median))
         }
+        var belief = belief
+        belief.take(book.stated)
+        let claims = Claims(book, belief, rules)
         var decision: Decision
         switch rules.mode {
-        case .median: decision = MedianRule.decide(first, book, rules, round)
+        case .median: (decision, belief) = MedianRule.decide(first, claims, round)
         case .primary:
-            let ballot = Ballot(first, book, rules, round)
+            var ballot = Ballot(first, claims, round)
             if let need = ballot.need { return .needs(need) }
             decision = ballot.decide()
+            belief = ballot.belief
         }
         for market in round.markets where decision.verdicts[market] == nil {
-            if round.hasFailed(market) {
-                decision.verdicts[market] = .failed
-            } else if round.skipped.contains(where: { $0.source == market.venue }) {
-                decision.verdicts[market] = .skipped
-            } else if round.answered.contains(market) {
-                decision.verdicts[market] = .old
-            } else {
-                decision.verdicts[market] = .notNeeded
-            }
+            decision.verdicts[market] = verdict(on: market, in: round)
         }
-        decision.uncertainty = UncertaintyRule.estimate(decision, book)
-        return .decided(decision)
+        decision.uncertainty = UncertaintyRule.estimate(decision, claims)
+        // A decision to show nothing leaves a split as it was, unless it is another one.
+        belief.end(with: decision.quote == nil ? decision.split ?? belief.split : decision.split)
+        if decision.quote != nil { compareOthers(decision, claims, round, &belief) }
+        return .decided(decision, belief)
+    }
+
+    private static func verdict(on market: Market, in round: Round) -> MarketVerdict {
+        if round.hasFailed(market) { return .failed }
+        if round.skipped.contains(where: { $0.source == market.venue }) { return .skipped }
+        return round.answered.contains(market) ? .old : .notNeeded
+    }
+
+    /// Compares the other prices of the round with the shown one.
+    private static func compareOthers(
+        _ decision: Decision, _ claims: Claims, _ round: Round, _ belief: inout Belief
+    ) {
+        // A median also includes the earlier prices that support it.
+        let isMedian = belief.reference?.market.isMedian == true
+        let from = isMedian ? decision.observed.boottime - Vote.Bounds.moment : round.began
+        for market in round.markets where !decision.rejects(market) {
+            guard let price = claims.book.newest(market), price.at >= from || round.answered.contains(market) else {
+                continue
+            }
+            belief.compare(price, claims.book, claims.rules)
+        }
     }
 }

@@ -3,11 +3,29 @@ package struct SelectionRules: Sendable, Hashable {
     /// In median mode, the number of sources that must agree; at least 1.
     package var quorum: Int
     package var peg: PegPolicy
+    /// After this time without a price the next one is validated like the first one, milliseconds.
+    private(set) var gap = Vote.Bounds.memory
+    /// How long the price of another exchange supports the shown one, milliseconds: at least until the observer has requested the next.
+    private(set) var memory = Vote.Bounds.memory
+    /// How long an agreement decides which side of a split is shown, milliseconds.
+    private(set) var agreementLasts = Vote.Bounds.memory
 
     package init(mode: PriceMode = .primary, quorum: Int = 3, peg: PegPolicy = .warn) {
         self.mode = mode
         self.quorum = quorum
         self.peg = peg
+    }
+
+    /// The rules with the times of a currency.
+    /// - Parameters:
+    ///   - interval: The interval of its ticks, milliseconds.
+    ///   - memory: The longest time between two observations of it, milliseconds.
+    func with(interval: Int64, memory: Int64) -> SelectionRules {
+        var rules = self
+        rules.gap = max(Vote.Bounds.memory, 4 * interval)
+        rules.memory = max(Vote.Bounds.memory, memory)
+        rules.agreementLasts = max(Vote.Bounds.memory, 3 * interval)
+        return rules
     }
 }
 

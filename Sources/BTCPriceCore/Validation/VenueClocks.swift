@@ -1,4 +1,4 @@
-/// Compares the venues' clocks with this machine's and measures how often each market trades, to detect old prices: a pure value.
+/// Compares the venues' clocks with this machine's, to detect old prices: a pure value.
 ///
 /// If a venue's time differs from ours, the venue is wrong, unless most venues agree with it. Offsets are relative to the boot
 /// clock, so they stay correct if the wall clock is set.
@@ -21,13 +21,6 @@ struct VenueClocks: Sendable {
     }
 
     private var clocks: [String: Clock] = [:]
-    /// The newest trade of each market, and the usual time between two, in milliseconds.
-    private var trades: [Market: (last: FeedPosition, spacing: Int64)] = [:]
-
-    /// The lowest maximum age of a price.
-    static let oldest = Duration.seconds(60)
-    /// The longest time between two trades that is used, in milliseconds.
-    private static let longestSpacing = Duration.seconds(300).wholeMilliseconds
     /// How long a venue's clock offset is used, in milliseconds.
     private static let lasts = Duration.seconds(3600).wholeMilliseconds
     /// The resolution of `Date`, a whole second, in milliseconds.
@@ -59,12 +52,8 @@ struct VenueClocks: Sendable {
         clocks[venue] = clock
     }
 
-    /// Forgets all markets but these, and the clocks of all other venues.
-    mutating func keep(only markets: Set<Market>) {
-        let venues = Set(markets.map(\.venue))
-        clocks = clocks.filter { venues.contains($0.key) }
-        trades = trades.filter { markets.contains($0.key) }
-    }
+    /// Forgets the clocks of all venues but these.
+    mutating func keep(only venues: Set<String>) { clocks = clocks.filter { venues.contains($0.key) } }
 
     /// Whether a venue's newest responses all have the same time: they come from a cache.
     func stands(_ venue: String) -> Bool { clocks[venue]?.stands ?? false }
@@ -78,23 +67,5 @@ struct VenueClocks: Sendable {
         let errors = recent.map { $0.offset + now.boottime.milliseconds - now.wall.milliseconds }
         let sorted = errors.sorted { abs($0) < abs($1) }
         return Timestamp(milliseconds: now.wall.milliseconds + sorted[(sorted.count - 1) / 2])
-    }
-
-    /// Records a trade. Two trades show how often the market trades.
-    mutating func record(_ position: FeedPosition, of market: Market) {
-        guard let time = position.time, let trade = position.sequence else { return }
-        var spacing = trades[market]?.spacing ?? 0
-        if let last = trades[market]?.last, let lastTime = last.time, let lastTrade = last.sequence, trade > lastTrade,
-            time > lastTime
-        {
-            let count = trade.subtractingReportingOverflow(lastTrade)
-            spacing = count.overflow ? 0 : (time.milliseconds - lastTime.milliseconds) / count.partialValue
-        }
-        trades[market] = (position, spacing)
-    }
-
-    /// The maximum age of a market's price by its own time: ten usual gaps between trades, at least a minute.
-    func oldest(of market: Market) -> Duration {
-        max(Self.oldest, .milliseconds(10 * min(trades[market]?.spacing ?? 0, Self.longestSpacing)))
     }
 }

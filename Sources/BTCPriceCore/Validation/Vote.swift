@@ -7,7 +7,7 @@ struct Claim: Sendable {
     let halfWidth: Double
     /// Who says so. Each voter counts once.
     let voter: String
-    /// Whether it counts against other prices. If not, it can only support the preferred one.
+    /// Whether it counts against other prices. If not, it can only support the preferred one or, if none is preferred, any.
     var opposes: Bool
 
     var low: Double { middle - halfWidth }
@@ -34,20 +34,23 @@ struct Vote: Sendable {
     var isDecided: Bool { votes > rivals }
 
     /// - Parameters:
-    ///   - preferred: The claims of the price that is shown if it wins. A price in USDT has one for each possible rate.
+    ///   - preferred: The claims of the price that is shown if it wins; none in median mode. A price in USDT has one for each possible
+    ///     rate.
     ///   - others: The claims of other exchanges.
     ///   - last: The value of the last vote. It decides between groups of the same size, if the preferred price is in neither.
     init(_ preferred: [Claim], _ others: [Claim], last before: Double?) {
         let claims = preferred + others
-        // The most votes; then the preferred price, the last value, the smallest spread, the lowest place.
+        // The most votes, but none only of claims that may only support; then the preferred price, the last value, the smallest spread,
+        // the lowest place.
         var best: (members: [Claim], votes: Int, rank: (Int, Int, Double, Double, Double))?
         for claim in claims {
-            let isPreferred = preferred.contains { $0.contains(claim.low) }
+            let isPreferred = preferred.isEmpty || preferred.contains { $0.contains(claim.low) }
             let group = claims.filter { $0.contains(claim.low) && ($0.opposes || isPreferred) }
             guard let first = group.map(\.middle).min(), let last = group.map(\.middle).max() else { continue }
             let votes = group.voters
             let distance = before.map { before in group.map { abs($0.middle - before) }.min() ?? 0 } ?? 0
-            let rank = (votes, isPreferred ? 1 : 0, -distance, first - last, -claim.low)
+            let counted = group.contains(where: \.opposes) ? votes : 0
+            let rank = (counted, isPreferred ? 1 : 0, -distance, first - last, -claim.low)
             if best.map({ rank > $0.rank }) ?? true { best = (group, votes, rank) }
         }
         let members = best?.members ?? []
@@ -91,7 +94,7 @@ extension Vote {
         static let basis = 0.002
         /// Prices that are at most this far apart in time are of one moment, milliseconds: the observer's longest time between requests.
         static let moment = Duration.seconds(5).wholeMilliseconds
-        /// How long a price says something about the present, milliseconds; see also ``ObservationBook/memory``.
+        /// How long a price says something about the present, milliseconds; see also ``SelectionRules/memory``.
         static let memory = Duration.seconds(60).wholeMilliseconds
         /// How far a price may move without another exchange: 0.6 % for the spread, and 0.3 % in a second, 20 times the volatility above.
         static let jump = (atOnce: 0.006, inASecond: 0.003)

@@ -77,8 +77,9 @@ struct ConfiguredSources {
                     }
                 return loader.map {
                     FetchLatestPrice(
-                        loader: $0, stream: streams[$0.market], address: source.address, timeout: source.timeout,
-                        hedge: source.hedge, reserve: source.reserve)
+                        loader: $0, stream: streams[$0.market], address: source.address,
+                        path: source.exchange?.description.target ?? "", timeout: source.timeout, hedge: source.hedge,
+                        reserve: source.reserve)
                 }
             }
             return (currency, candidates)

@@ -172,8 +172,8 @@ extension SettingKey {
         SettingKey(
             name: "quorum", kind: .integer(1...16), standard: .integer(3),
             text: """
-                With mode "median": how many exchanges or peers must agree. If fewer do, the tick has failed. It cannot be larger than \
-                the number of sources.
+                With mode "median": how many exchanges or peers must agree. If fewer do, the price is unconfirmed; if fewer have a \
+                price, the tick has failed. It cannot be larger than the number of sources.
                 """),
         SettingKey(
             name: "currency.usdt", kind: .choice(PegPolicy.allCases.map(\.rawValue)),

@@ -81,7 +81,7 @@ package struct ExchangeDescription: Sendable {
     /// Scheme, host and port of its requests.
     package let baseURL: String
     /// The path and the query, with placeholders.
-    let target: String
+    package let target: String
     /// The base URL to use if the first one responds with status 451.
     package let secondURL: String?
     let headers: [(name: String, value: String)]

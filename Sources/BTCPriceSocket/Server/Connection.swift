@@ -29,8 +29,8 @@ struct Connection {
         case asking(PriceMethod, replyWanted: Bool)
         /// A reply was queued, and more follow: this call produces them once the client has taken the first.
         case replying(PriceCall)
-        /// A watch of these currencies, with the age in milliseconds that ends it. Later calls are never processed.
-        case watching([String], maxAge: Int64?)
+        /// A watch, with the age in milliseconds that ends it. Later calls are never processed.
+        case watching(maxAge: Int64?)
     }
 
     private var input: MessageBuffer
@@ -60,10 +60,8 @@ struct Connection {
         if case .watching = mode { true } else { false }
     }
 
-    /// The currencies that it watches.
-    var watched: [String] {
-        if case .watching(let currencies, _) = mode { currencies } else { [] }
-    }
+    /// The currencies that it watches, or has watched.
+    private(set) var watched: [String] = []
 
     /// Whether to read more input. False while too many replies are queued or a call is pending: the client has to wait.
     var wantsInput: Bool {
@@ -212,7 +210,8 @@ struct Connection {
     mutating func watch(
         _ states: [(bytes: [UInt8]?, currency: String)], maxAge: Int64? = nil, version: UInt64, at boottime: BootTime
     ) {
-        mode = .watching(states.map(\.currency), maxAge: maxAge)
+        mode = .watching(maxAge: maxAge)
+        watched = states.map(\.currency)
         since = boottime
         // Nothing more is read, so drop the received input.
         input = MessageBuffer(limit: 0)
@@ -233,7 +232,7 @@ struct Connection {
     /// - Parameter bytes: The state as a reply.
     mutating func publish(_ bytes: [UInt8], _ state: PriceState, version: UInt64, at boottime: BootTime) {
         let currency = state.currency
-        guard case .watching(let currencies, let maxAge) = mode, currencies.contains(currency), version > seen
+        guard case .watching(let maxAge) = mode, watched.contains(currency), version > seen
         else { return }
         seen = version
         switch TooOld(state, maxAge, at: boottime) {

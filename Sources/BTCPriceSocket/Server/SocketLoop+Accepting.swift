@@ -54,7 +54,8 @@ extension SocketLoop {
     mutating func drop(_ descriptor: Int32) {
         if let updates = watchers.leave(descriptor) {
             environment.inbox.count(-1, watcherOf: updates)
-            environment.activity.watcherLeft(changes: updates == .changes, at: boottime)
+            let watched = table[descriptor]?.connection.watched ?? []
+            environment.activity.watcherLeft(changesOf: updates == .changes ? watched : [], at: boottime)
         }
         // No reply can be delivered: a fetch that no other client waits for ends here.
         table[descriptor]?.answer?.cancel()

@@ -64,7 +64,7 @@ extension SocketLoop {
             environment.inbox.count(1, watcherOf: updates)
             environment.inbox.refresh(&replies)
             watchers.enter(descriptor, of: updates)
-            environment.activity.watcherCame(changes: updates == .changes)
+            environment.activity.watcherCame(changesOf: updates == .changes ? currencies : [])
             priceIsWanted()
             if updates == .changes { Task { [environment] in await environment.changesAreWatched() } }
             let states = currencies.map { currency in

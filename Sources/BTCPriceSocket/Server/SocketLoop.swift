@@ -130,9 +130,9 @@ struct SocketLoop: ~Copyable {
     private mutating func endWatchesOfOthers() {
         for descriptor in table.descriptors {
             let known = replies.currencies
-            guard let gone = table[descriptor]?.connection.watched.first(where: { !known.contains($0) }) else {
-                continue
-            }
+            guard let connection = table[descriptor]?.connection, connection.isWatching,
+                let gone = connection.watched.first(where: { !known.contains($0) })
+            else { continue }
             table[descriptor]?.connection.endWatch(.unknownCurrency(gone, known: known), at: boottime)
             flush(descriptor)
         }

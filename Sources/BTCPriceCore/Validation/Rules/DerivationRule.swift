@@ -19,9 +19,9 @@ enum DerivationRule {
 
     /// - Parameters:
     ///   - other: The state of the other currency.
-    ///   - book: The markets of the currency itself.
+    ///   - belief: About the markets of the currency itself.
     static func derive(
-        _ currency: Currency, from other: PriceState, _ rate: ReferenceRate, _ book: ObservationBook,
+        _ currency: Currency, from other: PriceState, _ rate: ReferenceRate, _ belief: Belief,
         at now: ObservationTime
     ) throws(DerivationError) -> DerivedPrice {
         let state = other.aged(at: now.boottime)
@@ -34,7 +34,7 @@ enum DerivationRule {
             throw DerivationError(
                 description: "\(quote.value) \(pair) at \(rate.value) is not a valid price in \(currency)")
         }
-        if let last = book.reference, now.boottime - last.at <= marketCounts,
+        if let last = belief.reference, now.boottime - last.at <= marketCounts,
             abs(value.logarithm - last.readLog) > log(currency.fixing.premium)
         {
             throw DerivationError(

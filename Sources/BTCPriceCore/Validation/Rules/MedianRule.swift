@@ -1,64 +1,64 @@
-/// Median mode: the median of the prices that win the vote, if there are enough of them.
+/// Median mode: the middle of the prices that win a vote with a wider interval, if there are enough of them.
 enum MedianRule {
-    static func decide(
-        _ first: MarketObservation, _ book: ObservationBook, _ rules: SelectionRules, _ round: Round
-    ) -> Decision {
-        let requested = round.answered.compactMap { book.newest[$0] }
-        let earlier = book.newest.values.filter { other in
+    /// - Returns: The decision, and what is believed after it.
+    static func decide(_ first: MarketObservation, _ claims: Claims, _ round: Round) -> (Decision, Belief) {
+        let requested = round.answered.compactMap { claims.book.newest($0) }
+        let earlier = claims.book.newest.filter { other in
             !round.answered.contains(other.market) && PaceRule.supports(other, at: first.at, round.freshFor)
         }
         let all = (requested + earlier.sorted { $0.market.venue < $1.market.venue }).oneOf(\.voter)
-        var book = book
-        book.impliesPeg(requested)
+        var belief = claims.belief
+        belief.imply(requested, beside: claims.book.stated)
+        let claims = Claims(claims.book, belief, claims.rules)
         // A USDT price is comparable with dollar prices only after conversion to dollars.
-        let hasDollars = all.contains { !$0.isInTether }
+        let isInDollars = claims.rules.peg == .convert || all.contains { !$0.isInTether }
+        // A market that stands still supports others and counts against none, unless all do.
+        let isMoving = all.contains { !claims.isStill($0, at: first.at) }
         var values: [Market: Price] = [:]
-        let claims = all.compactMap { price -> Claim? in
-            let value = price.isInTether && hasDollars ? PegRule.converted(price, book)?.0 : price.value
+        let electorate = all.compactMap { price -> Claim? in
+            let value =
+                price.isInTether && isInDollars
+                ? PegRule.converted(price, belief.peg, in: claims.book.currency)?.0 : price.value
             guard let value else { return nil }
             values[price.market] = value
-            let width = max(Vote.Bounds.medianWidth, price.halfSpread)
             return Claim(
-                price: price, middle: value.logarithm, halfWidth: width, voter: price.voter,
-                opposes: !book.isStill(price, at: first.at))
+                price: price, middle: value.logarithm, halfWidth: max(Vote.Bounds.medianWidth, price.halfSpread),
+                voter: price.voter, opposes: !isMoving || !claims.isStill(price, at: first.at))
         }
-        // A market that stands still does not count, unless all do.
-        let moving = claims.filter(\.opposes)
-        let electorate = moving.isEmpty ? claims : moving
-        let vote = Vote(electorate, [], last: book.agreed ?? book.reference?.log)
+        let vote = Vote([], electorate, last: claims.last(at: first.at, isMedian: true))
         let used = round.markets.filter { market in vote.members.contains { $0.price.market == market } }
-        let current = used.filter(round.answered.contains).compactMap { values[$0] }
+        let quorum = claims.rules.quorum
         var decision: Decision
-        if vote.isDecided, vote.votes >= rules.quorum, used.count > 1, let median = middle(of: current),
-            !isSplit(vote.members, book)
+        if vote.isDecided, vote.votes >= quorum, used.count > 1,
+            let median = middle(of: used.compactMap { values[$0] }),
+            !isSplit(vote.members, claims)
         {
-            decision = shown(median, vote, requested, first, book, rules)
-            if vote.members.filter({ !$0.price.isUnconfirmed }).voters < rules.quorum { decision.doubt() }
-            decision.consensus = consensus(used, values)
-        } else if electorate.voters >= rules.quorum {
-            let ballot = Ballot(first, book, rules, round)
-            decision = ballot.decide()
+            let isConfirmed = vote.members.filter { !$0.price.isUnconfirmed }.voters >= quorum
+            (decision, belief) = show(
+                median, isInDollars ? .median(of: claims.book.currency) : Market(Market.medianName, first.pair),
+                isConfirmed ? .confirmed : .unconfirmed, vote, requested, claims, round)
+        } else if electorate.voters >= quorum {
             // Fewer agree than have to.
-            if rules.quorum > 1, decision.quote != nil { decision.doubt() }
-            if decision.quote != nil { decision.consensus = consensus(used, values) }
+            var ballot = Ballot(first, claims, round, isDoubtful: quorum > 1)
+            (decision, belief) = (ballot.decide(), ballot.belief)
         } else {
             let said = all.map { "\($0.market.venue) (\($0.value) \($0.pair))" }.joined(separator: ", ")
             decision = Decision(
-                withholding: .implausible("\(electorate.voters) of the \(rules.quorum) that have to agree: \(said)"),
+                withholding: .implausible("\(electorate.voters) of the \(quorum) that have to agree: \(said)"),
                 of: Market.medianName, observed: first.arrival)
         }
+        if decision.quote != nil { decision.consensus = consensus(used, values) }
         for market in values.keys where decision.verdicts[market] == nil {
             decision.verdicts[market] = used.contains(market) ? .used : .outlier
         }
-        decision.lessons.insert(.peg(requested), at: 0)
-        return decision
+        return (decision, belief)
     }
 
     /// Whether the members are two halves of which none agrees with one of the other: their mean is the price of neither.
-    private static func isSplit(_ members: [Claim], _ book: ObservationBook) -> Bool {
+    private static func isSplit(_ members: [Claim], _ claims: Claims) -> Bool {
         guard members.count.isMultiple(of: 2), let now = members.map(\.price.at).max() else { return false }
         let sorted = members.sorted { $0.middle < $1.middle }
-            .compactMap { book.claims(of: $0.price, at: now).nearest(to: $0.middle) }
+            .compactMap { claims.of($0.price, at: now).nearest(to: $0.middle) }
         let (lower, upper) = (sorted.prefix(sorted.count / 2), sorted.suffix(sorted.count / 2))
         return !lower.contains { one in upper.contains { $0.agrees(with: one) } }
     }
@@ -77,22 +77,22 @@ enum MedianRule {
         return sorted.count % 2 == 1 ? sorted[half] : (sorted[half - 1] + sorted[half]).divided(by: 2, places: 8)
     }
 
-    private static func shown(
-        _ median: Price, _ vote: Vote, _ requested: [MarketObservation], _ first: MarketObservation,
-        _ book: ObservationBook, _ rules: SelectionRules
-    ) -> Decision {
+    private static func show(
+        _ median: Price, _ market: Market, _ confirmation: Confirmation, _ vote: Vote,
+        _ requested: [MarketObservation], _ claims: Claims, _ round: Round
+    ) -> (Decision, Belief) {
         let counted = requested.filter { price in vote.members.contains { $0.price == price } }
-        let newest = counted.map(\.arrival).max { $0.boottime < $1.boottime } ?? first.arrival
-        let isDollar = counted.contains { !$0.isInTether } || rules.peg == .convert
-        let market = isDollar ? .median(of: book.currency) : Market(Market.medianName, first.pair)
-        var decision = Decision(observed: newest, confirmation: .confirmed)
-        decision.pace = counted.map(\.pace).min() ?? .zero
-        decision.lessons = [
-            .accepted(MarketObservation(market, median, arrival: newest), .confirmed, agreed: nil)
-        ]
+        let newest = counted.map(\.arrival).max { $0.boottime < $1.boottime } ?? requested[0].arrival
+        let price = MarketObservation(
+            market, median, arrival: newest, pace: counted.map(\.pace).min() ?? .zero)
+        var decision = Decision(showing: price, confirmation)
         decision.quote = PriceQuote(
-            value: median, currency: book.currency.rawValue, timestamp: newest.wall, source: Market.medianName,
-            market: market.pair, via: vote.members.first { $0.price.origin != nil }?.price.market.venue)
-        return decision
+            value: median, currency: claims.book.currency.rawValue, timestamp: price.arrival.wall,
+            source: Market.medianName, market: market.pair,
+            via: vote.members.first { $0.price.origin != nil }?.price.market.venue)
+        var belief = claims.belief
+        let near = belief.agreed?.log ?? belief.reference?.log
+        belief.accept(price, at: claims.place(of: price, near: near), confirmation, agreed: nil, in: round)
+        return (decision, belief)
     }
 }

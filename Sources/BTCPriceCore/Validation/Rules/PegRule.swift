@@ -2,10 +2,11 @@
 enum PegRule {
     /// A price in dollars.
     /// - Returns: `nil` if the rate is not known, or the result is not a valid price.
-    static func converted(_ price: MarketObservation, _ book: ObservationBook) -> (Price, Conversion)? {
-        guard let rate = book.peg.conversionRate(at: price.at) else { return nil }
+    static func converted(_ price: MarketObservation, _ peg: PegMonitor, in currency: Currency) -> (Price, Conversion)?
+    {
+        guard let rate = peg.conversionRate(at: price.at) else { return nil }
         let value = (price.value * rate.value).rounded(toPlaces: 8)
-        guard book.currency.prices.contains(value) else { return nil }
+        guard currency.prices.contains(value) else { return nil }
         return (
             value,
             Conversion(
@@ -15,30 +16,30 @@ enum PegRule {
 
     /// The warning about USDT for a reader of `quote`; `nil` if there is none.
     static func warning(
-        for quote: PriceQuote?, _ book: ObservationBook, _ rules: SelectionRules, at boottime: BootTime
+        for quote: PriceQuote?, _ peg: PegMonitor, _ policy: PegPolicy, at boottime: BootTime
     ) -> String? {
-        guard let rate = book.peg.usableRate(at: boottime), rate.isOffPeg else { return nil }
+        guard let rate = peg.usableRate(at: boottime), rate.isOffPeg else { return nil }
         let start = "USDT is off its peg, at \(rate.value) USD by \(rate.sources.joined(separator: ", "))"
         guard let quote, Market.isInTether(quote.market) else { return start }
-        return rules.peg == .convert ? "\(start): this price is converted" : "\(start): this is a price in USDT"
+        return policy == .convert ? "\(start): this price is converted" : "\(start): this is a price in USDT"
     }
 
     /// Whether a quote is in USDT off its peg, and not converted.
     static func isOffPeg(
-        _ quote: PriceQuote?, _ conversion: Conversion?, _ book: ObservationBook, at boottime: BootTime
+        _ quote: PriceQuote?, _ conversion: Conversion?, _ peg: PegMonitor, at boottime: BootTime
     ) -> Bool {
         guard let quote, conversion == nil, Market.isInTether(quote.market) else { return false }
-        return book.peg.usableRate(at: boottime)?.isOffPeg ?? false
+        return peg.usableRate(at: boottime)?.isOffPeg ?? false
     }
 
     /// Whether the value of USDT must be requested before a USDT price is rejected: no USDT/USD market has stated it a moment ago.
     static func needsRate(_ price: MarketObservation, _ book: ObservationBook) -> Bool {
-        price.isInTether && !book.peg.isStated(after: price.at - Vote.Bounds.moment)
+        price.isInTether && !(book.stated.map { $0.at > price.at - Vote.Bounds.moment } ?? false)
     }
 
     /// The same for a price that the observer has seen.
-    static func needsRate(observed price: MarketObservation, _ book: ObservationBook) -> Bool {
-        guard needsRate(price, book), let reference = book.reference else { return false }
-        return abs(book.place(of: price, near: reference.log) - reference.log) > 2 * Vote.Bounds.width
+    static func needsRate(observed price: MarketObservation, _ claims: Claims) -> Bool {
+        guard needsRate(price, claims.book), let reference = claims.belief.reference else { return false }
+        return abs(claims.place(of: price, near: reference.log) - reference.log) > 2 * Vote.Bounds.width
     }
 }

@@ -1,19 +1,30 @@
-/// What the prices in the book say.
-extension ObservationBook {
+import Glibc
+
+/// What the prices in the book say, by what is believed: intervals for the price of bitcoin.
+///
+/// Prices are compared in one frame: the natural logarithm of the price, converted to dollars if it is in USDT, less the market's
+/// basis. The exact decimal never passes through it.
+struct Claims: Sendable {
+    let book: ObservationBook
+    let belief: Belief
+    let rules: SelectionRules
+
+    init(_ book: ObservationBook, _ belief: Belief, _ rules: SelectionRules) {
+        (self.book, self.belief, self.rules) = (book, belief, rules)
+    }
+
     /// The claims of a price: one, or for a price in USDT one for each possible rate.
     /// - Parameters:
     ///   - isPreferred: Whether it claims to be the present price, however old it is, as the price to show does.
-    ///   - width: Half of the interval of a new price.
     ///   - opposes: See ``Claim/opposes``.
-    func claims(
-        of price: MarketObservation, isPreferred: Bool = false, width: Double = Vote.Bounds.width,
-        opposes: Bool = true, at now: BootTime
+    func of(
+        _ price: MarketObservation, isPreferred: Bool = false, opposes: Bool = true, at now: BootTime
     ) -> [Claim] {
-        var halfWidth = max(width, price.halfSpread)
+        var halfWidth = max(Vote.Bounds.width, price.halfSpread)
         if isStill(price, at: now) {
             // It says nothing about the present but that it has not changed.
             halfWidth = price.halfSpread
-        } else if !isPreferred, !falsetickers.contains(price.market) {
+        } else if !isPreferred, !belief.falsetickers.contains(price.market) {
             halfWidth += slack(of: price, at: now)
         }
         return places(of: price).map { place, stater in
@@ -23,7 +34,7 @@ extension ObservationBook {
     }
 
     private func slack(of price: MarketObservation, at now: BootTime) -> Double {
-        guard let basis = bases[price.market], now - basis.at <= memory else { return Vote.Bounds.slack }
+        guard let basis = belief.bases[price.market], now - basis.at <= rules.memory else { return Vote.Bounds.slack }
         return min(Vote.Bounds.slack, Vote.Bounds.drift * (Double(max(0, now - price.since)) / 1000).squareRoot())
     }
 
@@ -38,29 +49,29 @@ extension ObservationBook {
     /// The claims of the other exchanges on a price, one price of each.
     ///
     /// A price counts against another only if it is not older than the price that was shown last, or if its exchange is on a side of the
-    /// standing split: otherwise, in a crash, the prices from before it would outvote the first one after it.
+    /// standing split: otherwise, in a crash, the prices from before it would outvote the first one after it. A price that was outvoted
+    /// counts against others only if another exchange agrees with it.
     /// - Parameters:
     ///   - answered: The markets that were requested now.
     ///   - isJump: Whether the price is far from the last one. Then older prices don't support it either.
-    func claims(beside price: MarketObservation, answered: [Market], isFirst: Bool, isJump: Bool) -> [Claim] {
-        let (now, split) = (price.at, split?.standing(at: price.at))
+    func beside(_ price: MarketObservation, answered: [Market], isFirst: Bool, isJump: Bool) -> [Claim] {
+        let (now, split) = (price.at, belief.split?.standing(at: price.at))
         // A market that was outvoted must agree exactly before it is believed again.
-        let isContested = falsetickers.contains(price.market)
+        let isContested = belief.falsetickers.contains(price.market)
         let sides = split.map { $0.shown + $0.others } ?? []
-        let shownAt = isFirst ? .min : reference?.at ?? .min
+        let shownAt = isFirst ? .min : belief.reference?.at ?? .min
         var claims: [Claim] = []
         for other in others(than: price.exchange, answered: answered) {
             let isInSplit = sides.contains { $0.exchange == other.exchange } && now - other.at <= Vote.Bounds.memory
             guard isOfMoment(other, at: now) || isInSplit else { continue }
             let opposes = other.at >= shownAt || isInSplit
             guard opposes || !isJump else { continue }
-            claims += self.claims(of: other, isPreferred: isContested, opposes: opposes, at: now)
+            claims += of(other, isPreferred: isContested, opposes: opposes, at: now)
         }
-        let all = self.claims(of: price, isPreferred: true, at: now) + claims
+        let all = of(price, isPreferred: true, at: now) + claims
         return claims.map { claim in
             var claim = claim
-            // A market that was outvoted does not count by itself.
-            if falsetickers.contains(claim.price.market),
+            if belief.falsetickers.contains(claim.price.market),
                 !all.contains(where: { $0.price.exchange != claim.price.exchange && $0.agrees(with: claim) })
             {
                 claim.opposes = false
@@ -72,14 +83,23 @@ extension ObservationBook {
     /// The newest price of each other exchange. Those that were requested now come first, and among them the one that was shown last.
     private func others(than exchange: String, answered: [Market]) -> [MarketObservation] {
         let rank = { (price: MarketObservation) in
-            !answered.contains(price.market) ? 0 : price.market == reference?.market ? 2 : 1
+            !answered.contains(price.market) ? 0 : price.market == belief.reference?.market ? 2 : 1
         }
-        return last.values.filter { $0.exchange != exchange }.sorted { one, other in
+        return book.last.filter { $0.exchange != exchange }.sorted { one, other in
             (rank(one), one.at, other.market.venue) > (rank(other), other.at, one.market.venue)
         }.oneOf(\.exchange)
     }
 
-    /// Whether another exchange has supported a price within ``memory``, and not only by a rate of USDT that the price's exchange states.
+    /// The value that decides if a vote does not: what the shown side of a split said last, what was agreed a moment ago, or what was
+    /// shown last. An older agreement says less about this moment than the price of a second ago.
+    func last(at now: BootTime, isMedian: Bool = false) -> Double? {
+        let sides = isMedian ? nil : belief.split?.standing(at: now)
+        let agreed = belief.agreed.flatMap { now - $0.at <= rules.agreementLasts ? $0.log : nil }
+        return sides?.shown.map { place(of: $0, near: belief.reference?.log) }.median ?? agreed ?? belief.reference?.log
+    }
+
+    /// Whether another exchange has supported a price within ``SelectionRules/memory``, and not only by a rate of USDT that the price's
+    /// exchange states.
     func isSupported(_ price: MarketObservation) -> Bool {
         others(to: price).contains { other in
             !other.price.isUnconfirmed && other.agreeing.contains { $0.voter != $1.voter }
@@ -88,17 +108,19 @@ extension ObservationBook {
 
     /// The prices of other exchanges since the last one was shown that do not agree with a price.
     func contradicting(_ price: MarketObservation) -> [MarketObservation] {
-        others(to: price).filter { $0.agreeing.isEmpty && $0.price.at >= reference?.at ?? .max }.map(\.price)
+        others(to: price).filter { $0.agreeing.isEmpty && $0.price.at >= belief.reference?.at ?? .max }.map(\.price)
             .sorted { $0.market.venue < $1.market.venue }
     }
 
-    /// The prices of other exchanges within ``memory``, without those that were outvoted, and their claims that agree with one of `price`.
+    /// The prices of other exchanges within ``SelectionRules/memory``, without those that were outvoted, and their claims that agree with
+    /// one of `price`.
     private func others(to price: MarketObservation) -> [(price: MarketObservation, agreeing: [(Claim, Claim)])] {
-        let mine = claims(of: price, isPreferred: true, at: price.at)
-        return last.values.filter { other in
-            other.exchange != price.exchange && price.at - other.since <= memory && !falsetickers.contains(other.market)
+        let mine = of(price, isPreferred: true, at: price.at)
+        return book.last.filter { other in
+            other.exchange != price.exchange && price.at - other.since <= rules.memory
+                && !belief.falsetickers.contains(other.market)
         }.map { other in
-            let theirs = claims(of: other, at: price.at)
+            let theirs = of(other, at: price.at)
             return (other, theirs.flatMap { one in mine.filter { $0.agrees(with: one) }.map { ($0, one) } })
         }
     }
@@ -106,9 +128,9 @@ extension ObservationBook {
     /// The possible places of a price in the common frame, and the exchange on whose word each depends, if it is not its own: a price in
     /// USDT may count at the confirmed rate, or at the one that a USDT/USD market has stated since.
     private func places(of price: MarketObservation) -> [(log: Double, stater: String?)] {
-        let log = price.log - (bases[price.market]?.log ?? 0)
+        let log = price.log - (belief.bases[price.market]?.log ?? 0)
         guard price.isInTether else { return [(log, nil)] }
-        return peg.logs(at: price.at).map { (log + $0.log, $0.stater) }
+        return belief.peg.logs(beside: book.stated, at: price.at).map { (log + $0.log, $0.stater) }
     }
 
     /// The place of a price in the common frame; of several, the one nearest to `other`.
@@ -116,5 +138,22 @@ extension ObservationBook {
         let places = places(of: price).map(\.log)
         guard let other else { return places[0] }
         return places.min { abs($0 - other) < abs($1 - other) } ?? price.log
+    }
+
+    /// `65500 BTC/USDT is -4.9 % from the price of 1 s ago`
+    func describe(_ price: MarketObservation) -> String {
+        let value = "\(price.value) \(price.pair)"
+        guard let reference = belief.reference else { return "\(value) is the first price" }
+        let moved = place(of: price, near: belief.agreed?.log ?? reference.log) - reference.log
+        return "\(value) is \(moved.asPercent) from the price of \(max(0, price.at - reference.at) / 1000) s ago"
+    }
+}
+
+extension Double {
+    /// A move as text: `-4.9 %`.
+    var asPercent: String {
+        // No price is e^30 times another one.
+        let tenths = Int64(((exp(Swift.min(self, 30)) - 1) * 1000).rounded())
+        return "\(tenths < 0 ? "-" : "+")\(abs(tenths) / 10).\(abs(tenths) % 10) %"
     }
 }

@@ -1,0 +1,213 @@
+/// What is concluded from the prices of one currency's markets: a pure value.
+///
+/// ``PriceSelector/select(_:_:_:_:)`` changes it with each decision, and ``learn(_:from:_:)`` with each price that no round requested.
+package struct Belief: Sendable {
+    /// The price that was shown last.
+    private(set) var reference: ReferencePrice?
+    /// Whether ``reference`` comes from an earlier run.
+    private(set) var isRestored = false
+    /// Where other exchanges agreed last, and when; `nil` before the first agreement.
+    private(set) var agreed: (log: Double, at: BootTime)?
+    /// The markets that were outvoted, until they agree again.
+    private(set) var falsetickers: Set<Market> = []
+    /// Prices that contradict each other without a majority.
+    private(set) var split: Split?
+    /// Whether the last market that was compared with the shown price was too far from it for a calm market.
+    private(set) var isRestless = false
+    private(set) var pending: PendingJump?
+    /// Since when a price has been shown that no other exchange has confirmed.
+    private(set) var unconfirmedSince: BootTime?
+    /// The market that was outvoted last, and when.
+    private(set) var contradicted: (market: Market, at: BootTime)?
+    /// The price relative to that in another currency when it was last shown: an exchange rate.
+    private(set) var rate: OtherCurrency?
+    /// How far the price usually is above what another currency's and a reference rate imply, and when that was learned.
+    private(set) var offset: (log: Double, at: BootTime)?
+    /// The mean square of the moves of the reference price, as natural logarithms, per second.
+    private(set) var variance = 0.0
+    /// Where the reference price was when ``variance`` last included a move.
+    private var lastMove: (market: Market, log: Double, at: BootTime)?
+    private(set) var bases = BasisTable()
+    private(set) var peg = PegMonitor()
+
+    package init() {}
+
+    /// A belief that begins with a price.
+    /// - Parameters:
+    ///   - bases: How far each market usually is from the others.
+    ///   - agreed: Whether other exchanges agreed with it.
+    init(_ reference: ReferencePrice, bases: BasisTable, agreed: Bool) {
+        self.reference = reference
+        self.bases = bases
+        if agreed { self.agreed = (reference.log, reference.at) }
+    }
+
+    // MARK: - Decisions
+
+    /// Takes what a USDT/USD market stated last, if that is new.
+    mutating func take(_ stated: StatedRate?) { peg.take(stated) }
+
+    /// Records the value of USDT that prices of one moment imply.
+    mutating func imply(_ prices: [MarketObservation], beside stated: StatedRate?) {
+        for tethered in prices where tethered.isInTether {
+            for dollars in prices where !dollars.isInTether {
+                peg.imply(dollars.log - tethered.log, by: dollars.market.venue, beside: stated, at: dollars.at)
+            }
+        }
+    }
+
+    /// Makes a price the reference price.
+    /// - Parameters:
+    ///   - place: Where it is in the common frame.
+    ///   - other: Where the other exchanges are that agree with it; `nil` if none does.
+    mutating func accept(
+        _ price: MarketObservation, at place: Double, _ confirmation: Confirmation, agreed other: Double?,
+        in round: Round
+    ) {
+        let now = price.at
+        move(to: place, price.market, at: now)
+        reference = ReferencePrice(
+            market: price.market, exchange: price.exchange, log: place, at: now, readLog: price.log,
+            halfSpread: price.halfSpread, since: price.since)
+        if bases[price.market] == nil { bases.begin(price.market, at: now) }
+        pending = nil
+        isRestored = false
+        switch confirmation {
+        case .unconfirmed:
+            let isLasting = unconfirmedSince.map { now - $0 < Vote.Bounds.memory } ?? false
+            if !isLasting { unconfirmedSince = now }
+        case .single: unconfirmedSince = nil
+        case .confirmed:
+            unconfirmedSince = nil
+            falsetickers.remove(price.market)
+            if price.market.isMedian { agreed = (place, now) } else if let other { agreed = (other, now) }
+        }
+        if let other = round.other, abs(now - other.at) <= Vote.Bounds.moment {
+            rate = OtherCurrency(currency: other.currency, log: price.log - other.log, at: now)
+        }
+        if let expected = round.expected { offset = expected.offset(of: price, after: offset) }
+    }
+
+    private mutating func move(to place: Double, _ market: Market, at now: BootTime) {
+        if let from = lastMove, from.market == market {
+            // A stream's changes are more frequent than ticks, and the spread between buyers and sellers is not a move.
+            guard now - from.at >= UncertaintyRule.shortestMove else { return }
+            let move = place - from.log
+            let newest = move * move * 1000 / Double(now - from.at)
+            variance += (newest - variance) * UncertaintyRule.newest
+        }
+        lastMove = (market, place, now)
+    }
+
+    /// Records that a market's price was outvoted.
+    mutating func outvote(_ market: Market, at boottime: BootTime) {
+        falsetickers.insert(market)
+        shiftFrame(by: bases.forget(market))
+        contradicted = (market, boottime)
+        pending = nil
+    }
+
+    /// Records a jump that waits for confirmation; `nil` if one may not wait.
+    mutating func wait(for jump: PendingJump?) { pending = jump }
+
+    /// Records which prices contradict each other at the end of a round.
+    mutating func end(with split: Split?) { self.split = split }
+
+    // MARK: - Learning
+
+    /// Learns from a price that no round requested.
+    /// - Returns: Why the source is not believed, if it was outvoted before and is still too far from the shown price.
+    mutating func learn(
+        _ price: MarketObservation, from book: ObservationBook, _ rules: SelectionRules
+    ) -> SourceFailure? {
+        take(book.stated)
+        guard !compare(price, book, rules), falsetickers.contains(price.market), let reference else { return nil }
+        let what = Claims(book, self, rules).describe(price)
+        return SourceFailure(
+            source: price.market.venue, error: .implausible("\(what), which \(reference.market.venue) contradicts"))
+    }
+
+    /// Learns where another market's price is, relative to the shown one.
+    /// - Returns: Whether it agrees with that price; also if the two can't be compared.
+    @discardableResult
+    mutating func compare(_ price: MarketObservation, _ book: ObservationBook, _ rules: SelectionRules) -> Bool {
+        let now = price.at
+        // Only prices of the same moment can be compared.
+        guard let reference, price.market != reference.market, abs(now - reference.at) <= Vote.Bounds.moment else {
+            return true
+        }
+        guard let near = Claims(book, self, rules).of(price, at: now).nearest(to: reference.log) else { return true }
+        let apart = near.middle - reference.log
+        isRestless = abs(apart) > Vote.Bounds.width
+        guard abs(apart) <= near.halfWidth + max(Vote.Bounds.width, reference.halfSpread) else { return false }
+        falsetickers.remove(price.market)
+        if price.exchange != reference.exchange, !price.isUnconfirmed { agreed = (near.middle, now) }
+        // A price that has not changed for a while may be about to stop.
+        let isMoving = now - min(price.since, reference.since) <= Vote.Bounds.moment
+        guard isMoving || bases[price.market] == nil else { return true }
+        shiftFrame(by: bases.learn(price.market, apart, beside: reference.market, at: now))
+        if !reference.market.isMedian, let shown = book.newest(reference.market) {
+            imply([price, shown], beside: book.stated)
+        }
+        return true
+    }
+
+    /// Moves what is known of the common frame with the middle of all bases.
+    private mutating func shiftFrame(by moved: Double) {
+        reference?.log += moved
+        agreed?.log += moved
+        lastMove?.log += moved
+    }
+
+    // MARK: - Reloads and restarts
+
+    /// Forgets all markets but these. The reference price and its basis stay.
+    /// - Parameter moved: Those of them that have another address now.
+    mutating func keep(only markets: Set<Market>, moved: [Market]) {
+        let known = markets.subtracting(moved)
+        bases.keep(only: known.union([reference?.market].compactMap(\.self)))
+        falsetickers.formIntersection(known)
+    }
+
+    /// What to store with a quote that was observed at `boottime`.
+    func learned(at boottime: BootTime) -> [LearnedBasis] { bases.learned(at: boottime) }
+
+    /// Continues from the last price of an earlier run.
+    /// - Parameters:
+    ///   - reference: That price as it was read, before its basis is taken from its place; `nil` if it is no market's.
+    ///   - learned: How far each market usually was from the others.
+    ///   - boottime: When the quote was observed that it was stored with.
+    mutating func restore(_ reference: ReferencePrice?, _ learned: [LearnedBasis], at boottime: BootTime, now: BootTime)
+    {
+        bases.restore(learned, at: boottime, now: now)
+        guard var reference else { return }
+        if bases[reference.market] == nil { bases.begin(reference.market, at: boottime) }
+        reference.log -= bases[reference.market]?.log ?? 0
+        self.reference = reference
+        isRestored = true
+    }
+}
+
+/// The price that was shown last, to compare the next one with.
+struct ReferencePrice: Sendable {
+    let market: Market
+    /// The exchange whose price it is; see ``MarketObservation/exchange``.
+    let exchange: String
+    /// Its place in the common frame; see ``Claims/place(of:near:)``.
+    var log: Double
+    /// When it arrived.
+    let at: BootTime
+    /// The natural logarithm of the price as it was read.
+    let readLog: Double
+    var halfSpread = 0.0
+    let since: BootTime
+}
+
+/// A jump that no other market has confirmed or contradicted yet.
+struct PendingJump: Sendable, Hashable {
+    let market: Market
+    let log: Double
+    let at: BootTime
+    /// The number of consecutive ticks with the same price.
+    let ticks: Int
+}
