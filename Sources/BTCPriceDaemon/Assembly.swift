@@ -76,17 +76,23 @@ struct Assembly {
         let activity = ClientActivity(at: now().boottime)
         let streams = StreamControl(engine: engine, activity: activity, interval: settings.changeInterval, now: now)
         let rateFile = RateFile(stateDirectory: settings.directories.state)
+        let (observing, rating, searching) = (
+            BackgroundWork(clock: loop.clock, executor: loop.executor),
+            BackgroundWork(clock: loop.clock, executor: loop.executor),
+            BackgroundWork(clock: loop.clock, executor: loop.executor)
+        )
         let rates = RateKeeper(
-            engine: engine, store: rateFile, clock: loop.clock, now: now,
-            isPaused: { await ticker.isPaused }, report: { reporter.report($0) })
+            engine: engine, store: rateFile, background: rating, clock: loop.clock, now: now,
+            report: { reporter.report($0) })
         let control = TickControl(
-            ticker: ticker, activity: activity, idleAfter: settings.pauseWhenIdle, now: now,
+            ticker: ticker, background: [observing, rating, searching], activity: activity,
+            idleAfter: settings.pauseWhenIdle, now: now,
             report: { reporter.report($0) })
         let past = archive.flatMap { archive in
             history.map { history in
                 let backfill = Backfill(
                     candidates.backfill(settings), engine: engine, history: history, archive: archive,
-                    clock: loop.clock, now: now, report: { reporter.report($0) })
+                    background: searching, clock: loop.clock, now: now, report: { reporter.report($0) })
                 let calls = HistoryCalls(
                     history: history, store: archive,
                     fetch: { currency, second, user in
@@ -111,13 +117,9 @@ struct Assembly {
         await engine.subscribe(server)
         await engine.subscribe(control)
         await engine.subscribe(streams)
-        await engine.subscribe(rates)
+        if let backfill = past?.backfill { await engine.subscribe(backfill) }
         for price in stored.prices { await engine.restore(price) }
         await rates.change(settings.rateSources.map { $0.loader(client, now: now) })
-        let observer = Observer(
-            clock: loop.clock, observe: { await engine.observe() },
-            interval: { running.value.settings.observeInterval },
-            isPaused: { await ticker.isPaused })
         archive?.open(
             present: { history?.presentMinute(of: $0) },
             restored: { currency, candles in history?.restore(candles, of: currency) })
@@ -152,7 +154,11 @@ struct Assembly {
             CleanUp { rateFile.flush() },
             CleanUp { server.stop() },
             SocketGuardService(listener: listener, clock: loop.clock),
-            BackgroundService { await observer.run() },
+            BackgroundService {
+                await Observer.run(observing, interval: { running.value.settings.observeInterval }) {
+                    await engine.observe()
+                }
+            },
             BackgroundService { await rates.run() },
             CleanUp {
                 await ticker.stop()

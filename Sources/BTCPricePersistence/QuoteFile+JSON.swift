@@ -65,19 +65,19 @@ extension CachedPrice {
         json["observedBoottime"] = observedBoottime.map { .integer($0.milliseconds) }
         json["quote"] = .object(quote.json.stored)
         var venues = JSONObject()
-        for (market, kept) in positions.sorted(by: { $0.key.venue < $1.key.venue }) {
-            venues[market.venue] = .object(kept.json(of: market))
+        for kept in positions.sorted(by: { $0.market.venue < $1.market.venue }) {
+            venues[kept.market.venue] = .object(kept.json)
         }
         json["venues"] = .object(venues)
     }
 
     /// - Returns: `nil` if there is no quote.
     fileprivate init?(json: JSONValue) throws {
-        var positions: [Market: KeptPosition] = [:]
+        var positions: [KeptPosition] = []
         for (source, position) in try json.required("venues", .object).members {
             // 0.1.0 wrote no pair: its sources with positions have this one.
             let pair = try position.optional("market", .text) ?? Currency.usd.pair
-            positions[Market(source.stringValue ?? "", pair)] = try KeptPosition(json: position)
+            positions.append(try KeptPosition(Market(source.stringValue ?? "", pair), json: position))
         }
         let observedBoottime = try json.optional("observedBoottime", .boottime)
         let conversion = try json.optional("conversion", JSONKind<Conversion>.message)
@@ -118,7 +118,7 @@ extension JSONObject {
 }
 
 extension KeptPosition {
-    fileprivate func json(of market: Market) -> JSONObject {
+    fileprivate var json: JSONObject {
         var json = JSONObject()
         json["address"] = address.map { .string($0) }
         json["market"] = .string(market.pair)
@@ -127,8 +127,9 @@ extension KeptPosition {
         return json
     }
 
-    fileprivate init(json: JSONValue) throws {
+    fileprivate init(_ market: Market, json: JSONValue) throws {
         self.init(
+            market,
             FeedPosition(
                 time: try json.optional("time", .milliseconds).map { Timestamp(milliseconds: $0) },
                 sequence: try json.optional("trade", .integer)),

@@ -273,7 +273,7 @@ final class EuroWorld: Sendable {
             Timestamp(milliseconds: World.start.wall.milliseconds + clock.offset.wholeMilliseconds)
         }
         let keeper = RateKeeper(
-            engine: world.engine, store: kept, clock: clock,
+            engine: world.engine, store: kept, background: BackgroundWork(clock: clock), clock: clock,
             now: { ObservationTime(wall: wall(), boottime: .boot + clock.offset.wholeMilliseconds) }, jitter: { 0.5 },
             report: { events.add($0) })
         let loaders = ["ecb", "frankfurter"].map { RateLoader($0, now: wall) }
@@ -300,19 +300,19 @@ final class EuroWorld: Sendable {
         #expect(await world.engine.rateTables.count == 2)
     }
 
-    @Test func `while the ticks are stopped nothing is requested, and the first tick ends the wait`() async {
+    @Test func `while the ticks are stopped nothing is requested, and their resumption ends the wait`() async {
         let world = await EuroWorld(.always, rate: nil)
-        let isPaused = Mutex(true)
+        let background = BackgroundWork(clock: world.clock)
         let loader = RateLoader("ecb", now: { World.start.wall })
         let keeper = RateKeeper(
-            engine: world.engine, store: Kept(), clock: world.clock, now: { World.start }, jitter: { 0.5 },
-            isPaused: { isPaused.withLock(\.self) }, report: { _ in })
+            engine: world.engine, store: Kept(), background: background, clock: world.clock, now: { World.start },
+            jitter: { 0.5 }, report: { _ in })
+        await background.pause()
         await keeper.change([loader])
         let task = Task { await keeper.run() }
-        await world.clock.timer(at: world.clock.offset + RateKeeper.period)
+        for _ in 0..<100 { await Task.yield() }
         #expect(loader.asks.count == 0)
-        isPaused.withLock { $0 = false }
-        keeper.receive(await world.state, isTick: true, isFirst: true, kept: nil)
+        await background.resume()
         await world.clock.timer(at: .seconds(23_400))
         #expect(loader.asks.count == 1)
         task.cancel()
@@ -322,8 +322,8 @@ final class EuroWorld: Sendable {
     @Test func `a source that a reload removes or changes during a request gives no rates`() async {
         let world = await EuroWorld(.always, rate: nil)
         let keeper = RateKeeper(
-            engine: world.engine, store: Kept(), clock: world.clock, now: { World.start }, jitter: { 0.5 },
-            report: { _ in })
+            engine: world.engine, store: Kept(), background: BackgroundWork(clock: world.clock), clock: world.clock,
+            now: { World.start }, jitter: { 0.5 }, report: { _ in })
         let loaders = ["ecb", "frankfurter", "frankfurter"].map { RateLoader($0, now: { World.start.wall }) }
         loaders[1].meanwhile.withLock { $0 = { await keeper.change([loaders[2]]) } }
         await keeper.change(Array(loaders[..<2]))

@@ -372,8 +372,9 @@ private final class ScriptedCandles: CandleLoader {
 
     private func backfill(_ world: World, _ loaders: ScriptedCandles..., history: PriceHistory) -> Backfill {
         Backfill(
-            [.init(.usd, loaders)], engine: world.engine, history: history, archive: archive, clock: world.clock,
-            now: world.now, report: { [news] in news.add($0) })
+            [.init(.usd, loaders)], engine: world.engine, history: history, archive: archive,
+            background: BackgroundWork(clock: world.clock), clock: world.clock, now: world.now,
+            report: { [news] in news.add($0) })
     }
 
     /// Moves the clock on until the task has ended.
@@ -387,6 +388,24 @@ private final class ScriptedCandles: CandleLoader {
         }
         defer { mover.cancel() }
         return try await task.value
+    }
+
+    @Test func `the search sleeps until there is a current price, and a reload wakes it`() async {
+        let (world, loader) = (World(), ScriptedCandles())
+        let backfill = backfill(world, history: PriceHistory(store: archive))
+        await world.engine.subscribe(backfill)
+        let task = Task { await backfill.run() }
+        await world.clock.run(to: Backfill.firstPeriod)
+        while world.clock.timers > 0 { await Task.yield() }
+        // A lane without loaders is complete at once: the next search is a period later.
+        await world.ticker.start()
+        _ = await world.tick("68900")
+        await world.clock.timer(at: Backfill.firstPeriod + Backfill.period)
+        await backfill.change([.init(.usd, [loader])])
+        while loader.requests.isEmpty { await Task.yield() }
+        task.cancel()
+        await task.value
+        await world.ticker.stop()
     }
 
     @Test func `without a current price nothing is requested; with one, the gaps are, and the day includes them`()

@@ -19,8 +19,7 @@ import Testing
 
     @Test func `the observer sends a request soon, then every 3 to 4.5 s, until its task is cancelled`() async {
         let (clock, target) = (TestClock(), Target())
-        let observer = Observer(clock: clock, observe: target.observe, jitter: { 1 })
-        let task = Task { await observer.run() }
+        let task = Task { await Observer.run(BackgroundWork(clock: clock), jitter: { 1 }, observe: target.observe) }
         await clock.run(to: .seconds(3))
         await clock.run(to: .milliseconds(7500))
         await clock.timer(at: .seconds(12))
@@ -31,8 +30,7 @@ import Testing
 
     @Test func `while the prices move apart, the observer sends a request every second`() async {
         let (clock, target) = (TestClock(), Target(isRestless: true))
-        let observer = Observer(clock: clock, observe: target.observe, jitter: { 0 })
-        let task = Task { await observer.run() }
+        let task = Task { await Observer.run(BackgroundWork(clock: clock), jitter: { 0 }, observe: target.observe) }
         for second in [2, 3, 4] { await clock.run(to: .seconds(second)) }
         await clock.timer(at: .seconds(5))
         #expect(target.looks.count == 3)
@@ -43,9 +41,11 @@ import Testing
     @Test func `a shorter interval applies to the first request too, and a changed one after the next request`() async {
         let (clock, target) = (TestClock(), Target())
         let interval = Mutex(Duration.seconds(1))
-        let observer = Observer(
-            clock: clock, observe: target.observe, interval: { interval.withLock { $0 } }, jitter: { 0 })
-        let task = Task { await observer.run() }
+        let task = Task {
+            await Observer.run(
+                BackgroundWork(clock: clock), interval: { interval.withLock { $0 } }, jitter: { 0 },
+                observe: target.observe)
+        }
         await clock.timer(at: .seconds(1))
         interval.withLock { $0 = .seconds(4) }
         await clock.run(to: .seconds(1))
@@ -56,14 +56,24 @@ import Testing
         await task.value
     }
 
-    @Test func `the observer stands still while the ticks are paused`() async {
+    @Test func `a pause of the ticks stops the observer, and a resume lets it begin anew`() async {
         let (clock, target) = (TestClock(), Target())
-        let observer = Observer(
-            clock: clock, observe: target.observe, jitter: { 0 }, isPaused: { clock.offset < .seconds(20) })
-        let task = Task { await observer.run() }
-        for second in [2, 5, 8, 11, 14, 17, 20] { await clock.run(to: .seconds(second)) }
-        await clock.timer(at: .seconds(23))
+        let background = BackgroundWork(clock: clock)
+        let ticker = OneSecondTicker(clock: clock, target: World().engine)
+        let control = TickControl(
+            ticker: ticker, background: [background], activity: ClientActivity(at: .boot), idleAfter: nil,
+            now: { World.start }, report: { _ in })
+        let task = Task { await Observer.run(background, jitter: { 0 }, observe: target.observe) }
+        await clock.run(to: .seconds(2))
+        await clock.timer(at: .seconds(5))
         #expect(target.looks.count == 1)
+        await control.pause()
+        while clock.timers > 0 { await Task.yield() }
+        clock.advance(to: .seconds(20))
+        await control.resume()
+        await clock.run(to: .seconds(22))
+        await clock.timer(at: .seconds(25))
+        #expect(target.looks.count == 2)
         task.cancel()
         await task.value
     }

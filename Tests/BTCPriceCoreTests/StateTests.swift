@@ -75,13 +75,13 @@ import Testing
         _ = try tick(&tracker, "68901.23", at: 5000, position: position)
         let stored = tracker.kept
         let kept = try #require(stored)
-        #expect(kept.positions == [.coinbase: KeptPosition(position)])
+        #expect(kept.positions == [KeptPosition(.coinbase, position)])
         let bases = try #require(kept.learned)
         #expect(bases.map(\.market) == [.binance, .coinbase])
         #expect(bases[0].age == 5000)
         var restarted = PriceTracker(.usd, interval: .seconds(1))
         let shown = restarted.restored(kept, at: time(6000)).publish
-        #expect(restarted.book.positions == [.coinbase: KeptPosition(position)])
+        #expect(restarted.book.positions == [KeptPosition(.coinbase, position)])
         #expect(restarted.belief.bases[.binance]?.at == World.start.boottime)
         #expect(shown?.freshness == .stale)
         #expect(shown?.quote == kept.quote)
@@ -303,7 +303,7 @@ import Testing
         #expect(throws: PriceLoadingError.self) { try record(.binance, ahead: 0) }
         book.keep(only: [.binance: MarketAddress(host: "https://binance", path: "/t")], interval: 1000)
         try record(.binance, ahead: 0)
-        #expect(Set(book.positions.keys) == [.binance])
+        #expect(book.positions.map(\.market) == [.binance])
     }
 
     @Test func `trade numbers that begin again are refused for a minute, and not at another address`() throws {
@@ -320,7 +320,7 @@ import Testing
         #expect(numbers(5, at: 63))
         // Over a restart: at the same address, at another one, and of a version that did not store it.
         let kept = book.positions
-        #expect(kept == [.kraken: KeptPosition(FeedPosition(sequence: 5), address: "https://a")])
+        #expect(kept == [KeptPosition(.kraken, FeedPosition(sequence: 5), address: "https://a")])
         for (address, isRefused) in [("https://a", true), ("https://c", false)] {
             book = ObservationBook(currency: .usd)
             book.keep(only: [.kraken: MarketAddress(host: address, path: "/t")], interval: 1000)
@@ -329,7 +329,7 @@ import Testing
         }
         book = ObservationBook(currency: .usd)
         book.keep(only: [.kraken: MarketAddress(host: "https://b", path: "/t")], interval: 30_000)
-        book.restore([.kraken: KeptPosition(FeedPosition(sequence: 5))], at: World.start.boottime)
+        book.restore([KeptPosition(.kraken, FeedPosition(sequence: 5))], at: World.start.boottime)
         // With long intervals, for three of them.
         #expect(!numbers(4, at: 90) && numbers(4, at: 91))
     }

@@ -125,7 +125,7 @@ final class EventLog: Sendable {
 
 func price(_ text: String) -> Price { Price(text) ?? 0 }
 
-func cached(_ value: String, age: Duration = .seconds(3600), positions: [Market: KeptPosition] = [:]) -> CachedPrice {
+func cached(_ value: String, age: Duration = .seconds(3600), positions: [KeptPosition] = []) -> CachedPrice {
     CachedPrice(
         quote: PriceQuote(
             value: price(value), currency: "USD",

@@ -391,15 +391,11 @@ import Testing
                 derivation: Derivation(
                     value: 59_254, currency: "EUR", rate: Price(1, scale: 4), rateSource: "frankfurter",
                     rateDate: "2026-11-20"),
-                positions: Dictionary(
-                    uniqueKeysWithValues: markets.map {
-                        (
-                            $0,
-                            KeptPosition(
-                                FeedPosition(time: Timestamp(milliseconds: 1_724_000_000_123), sequence: .max),
-                                address: "https://\(String(repeating: "a", count: 240)).example")
-                        )
-                    }),
+                positions: markets.map {
+                    KeptPosition(
+                        $0, FeedPosition(time: Timestamp(milliseconds: 1_724_000_000_123), sequence: .max),
+                        address: "https://\(String(repeating: "a", count: 240)).example")
+                },
                 learned: markets.map { LearnedBasis(market: $0, millionths: -99_999, age: 3_600_000) })
         }
         let kept = cooldown(.rateLimited(String(repeating: "\u{1F4A9}", count: 160), retryAfter: nil))
@@ -553,10 +549,10 @@ func sample(_ value: String, in currency: String = "USD") -> CachedPrice {
             source: "binance", market: "BTC/USDT"),
         observedBoottime: 4_000_000,
         positions: [
-            Market("coinbase", "BTC/USD"): KeptPosition(
-                FeedPosition(time: Timestamp(milliseconds: 17), sequence: 4),
+            KeptPosition(
+                Market("coinbase", "BTC/USD"), FeedPosition(time: Timestamp(milliseconds: 17), sequence: 4),
                 address: "https://api.exchange.coinbase.com"),
-            Market("cryptocompare", "BTC/USD"): KeptPosition(FeedPosition(time: Timestamp(milliseconds: 5))),
+            KeptPosition(Market("cryptocompare", "BTC/USD"), FeedPosition(time: Timestamp(milliseconds: 5))),
         ],
         learned: [LearnedBasis(market: Market("kraken", "BTC/USD"), millionths: -730, age: 12_000)])
 }

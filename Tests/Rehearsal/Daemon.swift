@@ -110,9 +110,11 @@ final class VirtualDaemon: Sendable {
         await engine.resume(stored.cooldowns)
         for price in stored.prices { await engine.restore(price) }
         _ = await engine.take(rates)
-        let observer = Observer(
-            clock: clock, observe: { [engine] in await engine.observe() }, interval: { observes }, jitter: jitter)
-        observing = Task { await observer.run() }
+        observing = Task { [engine] in
+            await Observer.run(BackgroundWork(clock: clock), interval: { observes }, jitter: jitter) {
+                await engine.observe()
+            }
+        }
         if isStreamed {
             await engine.startFeeds()
             await engine.publish(

@@ -1,6 +1,8 @@
+import Synchronization
+
 /// Fills gaps in the history with candles from the configured exchanges: at the start, and after the daemon has seen no price for a
-/// while. Ticks have priority: while there is no current price, it requests nothing.
-package actor Backfill {
+/// while. Ticks have priority: while there is no current price, it waits for one.
+package actor Backfill: StateSubscriber {
     /// A currency, and the loaders of its candles.
     package struct Lane: Sendable {
         package let currency: Currency
@@ -38,9 +40,14 @@ package actor Backfill {
     private let engine: PriceEngine
     private let history: PriceHistory
     private let archive: any CandleArchive
+    private let background: BackgroundWork
     private let clock: any BoottimeClock
     private let now: TimeSource
     private let report: @Sendable (News) -> Void
+    /// The time from a search in which a request failed to the next one.
+    private var backoff = Backoff(from: firstRetry, to: period)
+    /// Whether the search waits for a current price of the first currency.
+    private let awaitsPrice = Atomic(false)
     /// Markets whose candles were refused, or can't be had before a time that the exchange has named. Their prices are still requested.
     private var breakers: [Market: CircuitBreaker] = [:]
     /// What was wrong with the last response of a market's candles.
@@ -67,15 +74,17 @@ package actor Backfill {
     ///   - engine: Provides the limits of the sources, and the price.
     ///   - history: Receives the minutes of the last day.
     ///   - archive: Provides the known candles, and stores the new ones.
+    ///   - background: Pauses with the ticks.
     package init(
         _ lanes: [Lane], engine: PriceEngine, history: PriceHistory, archive: any CandleArchive,
-        clock: any BoottimeClock,
-        now: @escaping TimeSource, report: @escaping @Sendable (News) -> Void = { _ in }
+        background: BackgroundWork, clock: any BoottimeClock, now: @escaping TimeSource,
+        report: @escaping @Sendable (News) -> Void = { _ in }
     ) {
         self.lanes = lanes
         self.engine = engine
         self.history = history
         self.archive = archive
+        self.background = background
         self.clock = clock
         self.now = now
         self.report = report
@@ -87,12 +96,13 @@ package actor Backfill {
         return lines.isEmpty ? nil : lines.joined(separator: "; ")
     }
 
-    package func change(_ lanes: [Lane]) {
+    package func change(_ lanes: [Lane]) async {
         self.lanes = lanes
         plans = [:]
         problems = [:]
         version += 1
         retry()
+        await background.wake()
     }
 
     /// Has markets requested again that have refused candles.
@@ -102,22 +112,29 @@ package actor Backfill {
 
     /// Runs until its task is cancelled.
     package func run() async {
-        var wait = Self.firstPeriod
-        var backoff = Backoff(from: Self.firstRetry, to: Self.period)
-        while true {
-            do { try await clock.sleep(for: wait) } catch { return }
-            wait = Self.period
-            var isComplete = false
-            // A history that can't be read or written is reported by the archive.
-            do throws(HistoryError) { isComplete = try await fill() } catch {}
-            if await engine.state.freshness != .fresh {
-                wait = Self.firstPeriod
-            } else if !isComplete {
-                wait = backoff.next()
-            } else {
-                backoff.reset()
-            }
+        await background.run(first: { Self.firstPeriod }, work: { await self.search() })
+    }
+
+    /// A current price ends the wait for one.
+    package nonisolated func receive(_ state: PriceState, isTick: Bool, isFirst: Bool, kept: KeptState?) {
+        guard isFirst, state.freshness == .fresh, awaitsPrice.exchange(false, ordering: .sequentiallyConsistent) else {
+            return
         }
+        Task { await background.wake() }
+    }
+
+    /// Searches for gaps and fills them.
+    /// - Returns: The time to the next search; `nil` for when there is a current price.
+    private func search() async -> Duration? {
+        awaitsPrice.store(true, ordering: .sequentiallyConsistent)
+        guard await engine.state.freshness == .fresh else { return nil }
+        awaitsPrice.store(false, ordering: .sequentiallyConsistent)
+        var isComplete = false
+        // A history that can't be read or written is reported by the archive.
+        do throws(HistoryError) { isComplete = try await fill() } catch {}
+        guard isComplete else { return backoff.next() }
+        backoff.reset()
+        return Self.period
     }
 
     /// Requests the minute that contains a moment, because a client wants it, and stores it.

@@ -10,14 +10,14 @@ package struct CachedPrice: Sendable, Hashable {
     /// What it is made of, if it is derived.
     package let derivation: Derivation?
     /// The newest position accepted from each market.
-    package let positions: [Market: KeptPosition]
+    package let positions: [KeptPosition]
     /// How far each market usually is from the others.
     package let learned: [LearnedBasis]?
 
     package init(
         quote: PriceQuote, observedBoottime: BootTime?, confirmation: Confirmation? = nil,
         conversion: Conversion? = nil,
-        derivation: Derivation? = nil, positions: [Market: KeptPosition] = [:], learned: [LearnedBasis]? = nil
+        derivation: Derivation? = nil, positions: [KeptPosition] = [], learned: [LearnedBasis]? = nil
     ) {
         self.quote = quote
         self.observedBoottime = observedBoottime

@@ -122,8 +122,9 @@ package struct PriceTracker: ~Copyable, Sendable {
         let age = max(Self.leastAge, now.wall.milliseconds - cached.quote.timestamp.milliseconds)
         let boottime = cached.observedBoottime ?? now.boottime - age
         // A position in the future would make every later one look old.
-        book.restore(cached.positions.filter { $0.value.position.time.map { $0 <= now.wall } ?? true }, at: boottime)
-        let learned = (cached.learned ?? []).filter { !book.isElsewhere($0.market, cached.positions[$0.market]) }
+        book.restore(cached.positions.filter { $0.position.time.map { $0 <= now.wall } ?? true }, at: boottime)
+        let moved = cached.positions.filter(book.isElsewhere).map(\.market)
+        let learned = (cached.learned ?? []).filter { !moved.contains($0.market) }
         // The price is compared as it was read. A derived one is compared with nothing.
         let reference = cached.derivation == nil ? reference(cached, at: boottime) : nil
         belief.restore(reference, learned, at: boottime, now: now.boottime)
@@ -189,7 +190,7 @@ package struct PriceTracker: ~Copyable, Sendable {
         if isShown {
             guard let requestedPlace else { throw .staleData("no request has shown the price yet") }
             let observation = MarketObservation(price.market, price.value, arrival: now)
-            let place = reading.place(of: observation, near: requestedPlace)
+            let place = belief.place(of: observation, near: requestedPlace, beside: book.stated)
             guard abs(place - requestedPlace) <= Vote.Bounds.width else { return .contradicts }
         }
         // Without its position: a later response may be from a cache, and must not count as a step back.

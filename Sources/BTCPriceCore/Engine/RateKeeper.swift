@@ -1,5 +1,3 @@
-import Synchronization
-
 /// Requests the reference rates of one source, once.
 package protocol ReferenceRateLoader: Sendable {
     /// The source's name: `ecb`.
@@ -19,7 +17,7 @@ package protocol ReferenceRateStore: Sendable {
 }
 
 /// Keeps the reference rates up to date: requests each source about four times a day, and gives its rates to the engine.
-package actor RateKeeper: StateSubscriber {
+package actor RateKeeper {
     /// The time from one request of a source to the next; up to an hour is added at random. Sources publish once a day.
     static var period: Duration { .seconds(6 * 3600) }
     static var spread: Duration { .seconds(3600) }
@@ -43,28 +41,25 @@ package actor RateKeeper: StateSubscriber {
     private let clock: any BoottimeClock
     private let now: TimeSource
     private let jitter: @Sendable () -> Double
-    private let isPaused: @Sendable () async -> Bool
     private let report: @Sendable (PriceEvent) -> Void
-    private var sleeping: Task<Void, Never>?
-    /// Whether the ticks are stopped, so that the next one ends the wait.
-    private let awaitsTick = Atomic(false)
+    private let background: BackgroundWork
 
     /// - Parameters:
     ///   - store: Keeps the rates over a restart.
+    ///   - background: Pauses with the ticks: then nothing is requested.
     ///   - clock: Measures the waits. It counts suspended time.
     ///   - jitter: Returns a random number from 0 to 1 at each call.
-    ///   - isPaused: Whether the ticks are stopped; then nothing is requested.
     package init(
-        engine: PriceEngine, store: any ReferenceRateStore, clock: any BoottimeClock, now: @escaping TimeSource,
-        jitter: @escaping @Sendable () -> Double = { .random(in: 0...1) },
-        isPaused: @escaping @Sendable () async -> Bool = { false }, report: @escaping @Sendable (PriceEvent) -> Void
+        engine: PriceEngine, store: any ReferenceRateStore, background: BackgroundWork, clock: any BoottimeClock,
+        now: @escaping TimeSource, jitter: @escaping @Sendable () -> Double = { .random(in: 0...1) },
+        report: @escaping @Sendable (PriceEvent) -> Void
     ) {
         self.engine = engine
         self.store = store
         self.clock = clock
         self.now = now
         self.jitter = jitter
-        self.isPaused = isPaused
+        self.background = background
         self.report = report
     }
 
@@ -87,41 +82,26 @@ package actor RateKeeper: StateSubscriber {
         version += 1
         await engine.keepRates(of: loaders.map(\.source))
         _ = await engine.take(kept.filter { table in loaders.contains { $0.source == table.source } })
-        sleeping?.cancel()
+        await background.wake()
     }
 
     /// Runs until its task is cancelled.
     package func run() async {
-        while !Task.isCancelled {
-            let isPaused = await isPaused()
-            awaitsTick.store(isPaused, ordering: .sequentiallyConsistent)
-            if !isPaused { await requestWhatIsDue() }
-            let latest = clock.now.advanced(by: Self.period)
-            let due = isPaused ? latest : sources.map(\.due).min() ?? latest
-            let sleep = Task { [clock] in
-                do { try await clock.sleep(until: due) } catch {}
-            }
-            sleeping = sleep
-            await withTaskCancellationHandler {
-                await sleep.value
-            } onCancel: {
-                sleep.cancel()
-            }
-        }
+        await background.run(first: { .zero }, work: { await self.requestWhatIsDue() })
     }
 
-    package nonisolated func receive(_: PriceState, isTick: Bool, isFirst: Bool, kept: KeptState?) {
-        guard isTick, awaitsTick.exchange(false, ordering: .sequentiallyConsistent) else { return }
-        Task { await endWait() }
+    /// Requests what is due.
+    /// - Returns: The time until something is due again; `nil` if there is no source.
+    private func requestWhatIsDue() async -> Duration? {
+        await request(sources.indices.filter { sources[$0].due <= clock.now })
+        return sources.map(\.due).min().map { max(.zero, clock.now.duration(to: $0)) }
     }
 
-    private func endWait() { sleeping?.cancel() }
-
-    /// Requests what is due. The rates are used together, because they are compared with each other.
-    private func requestWhatIsDue() async {
+    /// Requests some sources. The rates are used together, because they are compared with each other.
+    private func request(_ indices: [Int]) async {
         let begun = version
         var tables: [ReferenceRateTable] = []
-        for index in sources.indices.filter({ sources[$0].due <= clock.now }) {
+        for index in indices {
             let loader = sources[index].loader
             let result = await withTimeout(Self.timeout, on: clock) { () throws(PriceLoadingError) in
                 try await loader.load()

@@ -3,6 +3,8 @@ import Synchronization
 /// Runs and stops the ticks: an operator pauses and resumes them; if no client wants a price for a long time, they may stop by themselves.
 package actor TickControl: StateSubscriber {
     private let ticker: OneSecondTicker
+    /// What pauses with the ticks.
+    private let background: [BackgroundWork]
     private let activity: ClientActivity
     private let idleAfter: Mutex<Duration?>
     private let now: TimeSource
@@ -13,13 +15,16 @@ package actor TickControl: StateSubscriber {
     package private(set) var ticking = Ticking.running
 
     /// - Parameters:
+    ///   - background: What pauses with the ticks.
     ///   - activity: When a client last wanted a price.
     ///   - idleAfter: The time without a client after which the ticks stop; `nil` for never.
     package init(
-        ticker: OneSecondTicker, activity: ClientActivity, idleAfter: Duration?, now: @escaping TimeSource,
+        ticker: OneSecondTicker, background: [BackgroundWork] = [], activity: ClientActivity, idleAfter: Duration?,
+        now: @escaping TimeSource,
         report: @escaping @Sendable (Ticking) -> Void
     ) {
         self.ticker = ticker
+        self.background = background
         self.activity = activity
         self.idleAfter = Mutex(idleAfter)
         self.now = now
@@ -96,10 +101,13 @@ package actor TickControl: StateSubscriber {
     }
 
     private func change(isRunning: Bool) async {
-        let task = Task { [previous = underWay, ticker, ticking] in
+        let task = Task { [previous = underWay, ticker, background, ticking] in
             await previous?.value
             // A change that changes nothing has no effect.
             if isRunning { await ticker.resume() } else { await ticker.pause(ticking) }
+            for work in background {
+                if isRunning { await work.resume() } else { await work.pause() }
+            }
         }
         underWay = task
         await task.value

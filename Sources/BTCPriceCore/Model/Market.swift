@@ -75,11 +75,13 @@ package struct MarketAddress: Sendable, Hashable {
 
 /// A position as it is stored across a restart.
 package struct KeptPosition: Sendable, Hashable {
+    package let market: Market
     package let position: FeedPosition
     /// The ``MarketAddress/host`` at which the market had it; `nil` if that is not known: then it is taken for the configured one.
     package let address: String?
 
-    package init(_ position: FeedPosition, address: String? = nil) {
+    package init(_ market: Market, _ position: FeedPosition, address: String? = nil) {
+        self.market = market
         self.position = position
         self.address = address
     }

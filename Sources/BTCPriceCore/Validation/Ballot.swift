@@ -18,22 +18,18 @@ struct Ballot {
     private let last: Double?
     /// Whether the price is unconfirmed whatever the vote says.
     private let isDoubtful: Bool
-    /// What is believed after the decision.
-    private(set) var belief: Belief
 
     // MARK: - 1 and 2: the claims and the vote
 
     init(_ price: MarketObservation, _ claims: Claims, _ round: Round, isDoubtful: Bool = false) {
         (self.price, self.claims, self.round, self.isDoubtful) = (price, claims, round, isDoubtful)
-        let believed = claims.belief
-        belief = believed
-        let reference = believed.reference.flatMap { reference in
-            believed.isRestored || price.at - reference.at > claims.rules.gap ? nil : reference
+        let reference = claims.belief.reference.flatMap { reference in
+            claims.belief.isRestored || price.at - reference.at > claims.rules.gap ? nil : reference
         }
         isFirst = reference == nil
         isJump =
             reference.map { reference in
-                let place = claims.place(of: price, near: believed.agreed?.log ?? reference.log)
+                let place = claims.place(of: price, near: claims.belief.agreed?.log ?? reference.log)
                 return abs(place - reference.log) > Self.jump(after: price.at - reference.at)
             } ?? false
         last = claims.last(at: price.at)
@@ -101,9 +97,11 @@ struct Ballot {
 
     // MARK: - 4: the price that is shown
 
-    mutating func decide() -> Decision {
-        if vote.opponents.isEmpty, !isConfirmed(price) { return alone() }
-        return vote.isDecided ? decided() : undecided()
+    /// - Returns: The decision, and what is believed after it.
+    func decide() -> (Decision, Belief) {
+        var belief = claims.belief
+        if vote.opponents.isEmpty, !isConfirmed(price) { return (alone(&belief), belief) }
+        return (vote.isDecided ? decided(&belief) : undecided(&belief), belief)
     }
 
     /// The current price to show among those that have won: the preferred one, otherwise the first in the configured order.
@@ -136,7 +134,7 @@ struct Ballot {
     }
 
     /// The vote has decided.
-    private mutating func decided() -> Decision {
+    private func decided(_ belief: inout Belief) -> Decision {
         guard let winner = shownMember else {
             let reason =
                 isMember
@@ -146,7 +144,7 @@ struct Ballot {
         }
         let others = vote.members.filter { $0.price.exchange != winner.exchange }
         var decision = show(
-            winner, isConfirmed(winner) ? .confirmed : .unconfirmed, agreed: others.map(\.middle).median)
+            winner, isConfirmed(winner) ? .confirmed : .unconfirmed, agreed: others.map(\.middle).median, &belief)
         for claim in vote.opponents {
             let market = claim.price.market
             guard decision.verdicts.updateValue(.disagrees, forKey: market) == nil else { continue }
@@ -167,7 +165,7 @@ struct Ballot {
     }
 
     /// No majority: the price nearest to the middle of all is shown, and its side of the split stays.
-    private mutating func undecided() -> Decision {
+    private func undecided(_ belief: inout Belief) -> Decision {
         var parties: [Claim] = []
         for claim in vote.claims where claim.opposes || claims.belief.falsetickers.contains(claim.price.market) {
             // Of the possible places of a price in USDT, the one nearest to the last value.
@@ -198,7 +196,7 @@ struct Ballot {
         let before = side.first { $0.price.market == claims.belief.reference?.market && isShowable($0.price) }?.price
         var decision: Decision
         if let winner = before ?? firstShowable(side) {
-            decision = show(winner, others.isEmpty ? .confirmed : .unconfirmed, among: side, agreed: nil)
+            decision = show(winner, others.isEmpty ? .confirmed : .unconfirmed, among: side, &belief)
         } else {
             decision = withheld("\(split.text(claims.book.currency)), and only the former respond")
         }
@@ -215,28 +213,28 @@ struct Ballot {
     }
 
     /// No other exchange says anything about this moment.
-    private mutating func alone() -> Decision {
-        guard isShowable(price) else { return decided() }
+    private func alone(_ belief: inout Belief) -> Decision {
+        guard isShowable(price) else { return decided(&belief) }
         if let refusal = refusal(of: price) {
             var decision = withheld(refusal)
             decision.contradictsRate = true
             decision.rejected = [SourceFailure(source: price.market.venue, error: .implausible(refusal))]
             return decision
         }
-        if isFirst { return wasContradicted ? wait() : show(price, .unconfirmed, agreed: nil) }
-        if isJump { return isExplained ? show(price, .single, agreed: nil) : wait() }
+        if isFirst { return wasContradicted ? wait(&belief) : show(price, .unconfirmed, &belief) }
+        if isJump { return isExplained ? show(price, .single, &belief) : wait(&belief) }
         let rate = round.expected.flatMap { $0.opposes(price, offset: claims.belief.offset?.log) ? $0 : nil }
         let others = claims.contradicting(price)
         if rate != nil || !others.isEmpty {
-            var decision = show(price, .unconfirmed, agreed: nil)
+            var decision = show(price, .unconfirmed, &belief)
             decision.split = Split(shown: [price], others: others, rate: rate, isOld: true)
             return decision
         }
-        if claims.isSupported(price) { return show(price, .confirmed, agreed: nil) }
+        if claims.isSupported(price) { return show(price, .confirmed, &belief) }
         let isDoubted =
             price.isUnconfirmed || claims.belief.falsetickers.contains(price.market)
             || claims.belief.unconfirmedSince.map { price.at - $0 < Vote.Bounds.memory } ?? false
-        return show(price, isDoubted ? .unconfirmed : .single, agreed: nil)
+        return show(price, isDoubted ? .unconfirmed : .single, &belief)
     }
 
     /// Why a first price or a jump is far from what another currency implies; `nil` if it is not.
@@ -257,11 +255,11 @@ struct Ballot {
     }
 
     /// A jump is shown after some ticks that agree.
-    private mutating func wait() -> Decision {
+    private func wait(_ belief: inout Belief) -> Decision {
         var reason = "\(claims.describe(price)), and no second source could confirm it"
         guard round.isTick else { return withheld(reason) }
         let jump = wasContradicted ? nil : pendingJump
-        if let jump, jump.ticks >= Vote.Bounds.ticks { return show(price, .unconfirmed, agreed: nil) }
+        if let jump, jump.ticks >= Vote.Bounds.ticks { return show(price, .unconfirmed, &belief) }
         reason +=
             jump.map {
                 "; it will be shown after \(Vote.Bounds.ticks) ticks in agreement (\($0.ticks) of \(Vote.Bounds.ticks))"
@@ -289,8 +287,9 @@ struct Ballot {
     /// - Parameters:
     ///   - side: The claims that agree with it; `nil` for those that have won.
     ///   - agreed: Where the other exchanges are that agree with it.
-    private mutating func show(
-        _ price: MarketObservation, _ confirmation: Confirmation, among side: [Claim]? = nil, agreed: Double?
+    private func show(
+        _ price: MarketObservation, _ confirmation: Confirmation, among side: [Claim]? = nil, agreed: Double? = nil,
+        _ belief: inout Belief
     ) -> Decision {
         let (side, source) = (side ?? vote.members, price.market.venue)
         let confirmation = isDoubtful ? .unconfirmed : confirmation
@@ -306,14 +305,11 @@ struct Ballot {
         }
         // Old prices imply nothing new about USDT.
         belief.imply(side.filter(\.opposes).map(\.price), beside: claims.book.stated)
-        believe(price, confirmation, agreed: isDoubtful ? nil : agreed)
-        return decision
-    }
-
-    private mutating func believe(_ price: MarketObservation, _ confirmation: Confirmation, agreed: Double?) {
+        let agreed = isDoubtful ? nil : agreed
         let near = agreed ?? belief.agreed?.log ?? belief.reference?.log
-        let place = Claims(claims.book, belief, claims.rules).place(of: price, near: near)
+        let place = belief.place(of: price, near: near, beside: claims.book.stated)
         belief.accept(price, at: place, confirmation, agreed: agreed, in: round)
+        return decision
     }
 
     /// `<the move>, which coinbase (68850) contradicts`

@@ -42,10 +42,32 @@ package struct Belief: Sendable {
         if agreed { self.agreed = (reference.log, reference.at) }
     }
 
+    // MARK: - The common frame
+
+    /// The possible places of a price in the common frame, and the exchange on whose word each depends, if it is not its own: a price in
+    /// USDT may count at the confirmed rate, or at the one that a USDT/USD market has stated since.
+    func places(of price: MarketObservation, beside stated: StatedRate?) -> [(log: Double, stater: String?)] {
+        let log = price.log - (bases[price.market]?.log ?? 0)
+        guard price.isInTether else { return [(log, nil)] }
+        return peg.logs(beside: stated, at: price.at).map { (log + $0.log, $0.stater) }
+    }
+
+    /// The place of a price in the common frame; of several, the one nearest to `other`.
+    func place(of price: MarketObservation, near other: Double?, beside stated: StatedRate?) -> Double {
+        let places = places(of: price, beside: stated).map(\.log)
+        guard let other else { return places[0] }
+        return places.min { abs($0 - other) < abs($1 - other) } ?? price.log
+    }
+
     // MARK: - Decisions
 
-    /// Takes what a USDT/USD market stated last, if that is new.
-    mutating func take(_ stated: StatedRate?) { peg.take(stated) }
+    /// The belief after what a USDT/USD market stated last.
+    func taking(_ stated: StatedRate?) -> Belief {
+        guard peg.isNew(stated) else { return self }
+        var belief = self
+        belief.peg.take(stated)
+        return belief
+    }
 
     /// Records the value of USDT that prices of one moment imply.
     mutating func imply(_ prices: [MarketObservation], beside stated: StatedRate?) {
@@ -120,7 +142,7 @@ package struct Belief: Sendable {
     mutating func learn(
         _ price: MarketObservation, from book: ObservationBook, _ rules: SelectionRules
     ) -> SourceFailure? {
-        take(book.stated)
+        peg.take(book.stated)
         guard !compare(price, book, rules), falsetickers.contains(price.market), let reference else { return nil }
         let what = Claims(book, self, rules).describe(price)
         return SourceFailure(
@@ -193,7 +215,7 @@ struct ReferencePrice: Sendable {
     let market: Market
     /// The exchange whose price it is; see ``MarketObservation/exchange``.
     let exchange: String
-    /// Its place in the common frame; see ``Claims/place(of:near:)``.
+    /// Its place in the common frame; see ``Belief/place(of:near:beside:)``.
     var log: Double
     /// When it arrived.
     let at: BootTime

@@ -4,7 +4,9 @@ import Glibc
 ///
 /// Prices are compared in one frame: the natural logarithm of the price, converted to dollars if it is in USDT, less the market's
 /// basis. The exact decimal never passes through it.
-struct Claims: Sendable {
+///
+/// A class, because it is large and never changes.
+final class Claims: Sendable {
     let book: ObservationBook
     let belief: Belief
     let rules: SelectionRules
@@ -69,7 +71,7 @@ struct Claims: Sendable {
             claims += of(other, isPreferred: isContested, opposes: opposes, at: now)
         }
         let all = of(price, isPreferred: true, at: now) + claims
-        return claims.map { claim in
+        return claims.map { [belief] claim in
             var claim = claim
             if belief.falsetickers.contains(claim.price.market),
                 !all.contains(where: { $0.price.exchange != claim.price.exchange && $0.agrees(with: claim) })
@@ -82,8 +84,9 @@ struct Claims: Sendable {
 
     /// The newest price of each other exchange. Those that were requested now come first, and among them the one that was shown last.
     private func others(than exchange: String, answered: [Market]) -> [MarketObservation] {
+        let shown = belief.reference?.market
         let rank = { (price: MarketObservation) in
-            !answered.contains(price.market) ? 0 : price.market == belief.reference?.market ? 2 : 1
+            !answered.contains(price.market) ? 0 : price.market == shown ? 2 : 1
         }
         return book.last.filter { $0.exchange != exchange }.sorted { one, other in
             (rank(one), one.at, other.market.venue) > (rank(other), other.at, one.market.venue)
@@ -95,7 +98,8 @@ struct Claims: Sendable {
     func last(at now: BootTime, isMedian: Bool = false) -> Double? {
         let sides = isMedian ? nil : belief.split?.standing(at: now)
         let agreed = belief.agreed.flatMap { now - $0.at <= rules.agreementLasts ? $0.log : nil }
-        return sides?.shown.map { place(of: $0, near: belief.reference?.log) }.median ?? agreed ?? belief.reference?.log
+        return sides?.shown.map { [self] in place(of: $0, near: belief.reference?.log) }.median ?? agreed
+            ?? belief.reference?.log
     }
 
     /// Whether another exchange has supported a price within ``SelectionRules/memory``, and not only by a rate of USDT that the price's
@@ -116,28 +120,22 @@ struct Claims: Sendable {
     /// one of `price`.
     private func others(to price: MarketObservation) -> [(price: MarketObservation, agreeing: [(Claim, Claim)])] {
         let mine = of(price, isPreferred: true, at: price.at)
-        return book.last.filter { other in
+        return book.last.filter { [self] other in
             other.exchange != price.exchange && price.at - other.since <= rules.memory
                 && !belief.falsetickers.contains(other.market)
-        }.map { other in
+        }.map { [self] other in
             let theirs = of(other, at: price.at)
             return (other, theirs.flatMap { one in mine.filter { $0.agrees(with: one) }.map { ($0, one) } })
         }
     }
 
-    /// The possible places of a price in the common frame, and the exchange on whose word each depends, if it is not its own: a price in
-    /// USDT may count at the confirmed rate, or at the one that a USDT/USD market has stated since.
     private func places(of price: MarketObservation) -> [(log: Double, stater: String?)] {
-        let log = price.log - (belief.bases[price.market]?.log ?? 0)
-        guard price.isInTether else { return [(log, nil)] }
-        return belief.peg.logs(beside: book.stated, at: price.at).map { (log + $0.log, $0.stater) }
+        belief.places(of: price, beside: book.stated)
     }
 
-    /// The place of a price in the common frame; of several, the one nearest to `other`.
+    /// See ``Belief/place(of:near:beside:)``.
     func place(of price: MarketObservation, near other: Double?) -> Double {
-        let places = places(of: price).map(\.log)
-        guard let other else { return places[0] }
-        return places.min { abs($0 - other) < abs($1 - other) } ?? price.log
+        belief.place(of: price, near: other, beside: book.stated)
     }
 
     /// `65500 BTC/USDT is -4.9 % from the price of 1 s ago`

@@ -42,6 +42,6 @@ package struct Decision: Sendable {
 
 package enum Selection: Sendable {
     /// The decision, and what is believed after it.
-    case decided(Decision, Belief)
+    indirect case decided(Decision, Belief)
     case needs(Need)
 }

@@ -11,6 +11,18 @@ package struct ObservationBook: Sendable {
         /// The newest position accepted, and when.
         var position: (value: FeedPosition, at: BootTime)?
         var trades = TradeGaps()
+
+        mutating func keep(_ observation: MarketObservation, at boottime: BootTime) {
+            newest = observation
+            // A price of a stream has no position.
+            if let before = last, before.value == observation.value,
+                observation.position == nil || observation.position == position?.value
+            {
+                newest?.since = before.since
+            }
+            last = newest
+            if let position = observation.position { self.position = (position, boottime) }
+        }
     }
 
     package let currency: Currency
@@ -34,10 +46,10 @@ package struct ObservationBook: Sendable {
     func first(of markets: [Market]) -> MarketObservation? { markets.lazy.compactMap { newest($0) }.first }
 
     /// The newest valid price of each market whose last request did not fail.
-    var newest: some Sequence<MarketObservation> { records.values.lazy.compactMap(\.newest) }
+    var newest: [MarketObservation] { records.values.compactMap(\.newest) }
 
     /// The last valid price of each market, also if a request has failed since.
-    var last: some Sequence<MarketObservation> { records.values.lazy.compactMap(\.last) }
+    var last: [MarketObservation] { records.values.compactMap(\.last) }
 
     /// The newest position accepted from a market, if it still counts.
     private func position(of market: Market, at boottime: BootTime) -> FeedPosition? {
@@ -50,12 +62,10 @@ package struct ObservationBook: Sendable {
     }
 
     /// The newest position accepted from each market, to be stored.
-    package var positions: [Market: KeptPosition] {
-        var positions: [Market: KeptPosition] = [:]
-        for (market, record) in records {
-            positions[market] = record.position.map { KeptPosition($0.value, address: addresses[market]?.host) }
+    package var positions: [KeptPosition] {
+        records.compactMap { market, record in
+            record.position.map { KeptPosition(market, $0.value, address: addresses[market]?.host) }
         }
-        return positions
     }
 
     /// Records a response.
@@ -95,21 +105,8 @@ package struct ObservationBook: Sendable {
         where currency == .usd && other.market.pair == Market.pegPair && ResponseCheck.pegRates.contains(other.value) {
             stated = StatedRate(other.value, by: other.market.venue, after: stated, at: now.boottime)
         }
-        keep(observation, at: now.boottime)
+        records[market, default: Record()].keep(observation, at: now.boottime)
         return observation
-    }
-
-    private mutating func keep(_ observation: MarketObservation, at boottime: BootTime) {
-        var (observation, record) = (observation, records.removeValue(forKey: observation.market) ?? Record())
-        // A price of a stream has no position.
-        if let before = record.last, before.value == observation.value,
-            observation.position == nil || observation.position == record.position?.value
-        {
-            observation.since = before.since
-        }
-        (record.last, record.newest) = (observation, observation)
-        if let position = observation.position { record.position = (position, boottime) }
-        records[observation.market] = record
     }
 
     /// Records that a market gave no price: its last one is no longer its newest.
@@ -137,15 +134,15 @@ package struct ObservationBook: Sendable {
 
     /// Continues from the positions that an earlier run accepted.
     /// - Parameter boottime: When the quote was observed that they were stored with.
-    mutating func restore(_ positions: [Market: KeptPosition], at boottime: BootTime) {
-        for (market, kept) in positions where !isElsewhere(market, kept) {
-            records[market, default: Record()].position = (kept.position, boottime)
+    mutating func restore(_ positions: [KeptPosition], at boottime: BootTime) {
+        for kept in positions where !isElsewhere(kept) {
+            records[kept.market, default: Record()].position = (kept.position, boottime)
         }
     }
 
     /// Whether an earlier run had a market at another address.
-    func isElsewhere(_ market: Market, _ kept: KeptPosition?) -> Bool {
-        guard let before = kept?.address, let address = addresses[market] else { return false }
+    func isElsewhere(_ kept: KeptPosition) -> Bool {
+        guard let before = kept.address, let address = addresses[kept.market] else { return false }
         return before != address.host
     }
 }

@@ -62,9 +62,11 @@ struct PegMonitor: Sendable {
         return boottime - stated.at <= Bounds.statementLasts ? [confirmed] : [confirmed, (0, nil)]
     }
 
+    func isNew(_ stated: StatedRate?) -> Bool { stated != nil && stated?.at != taken }
+
     /// Takes the value of a USDT that a USDT/USD market stated last, if that is new.
     mutating func take(_ stated: StatedRate?) {
-        guard let stated, stated.at != taken else { return }
+        guard isNew(stated), let stated else { return }
         taken = stated.at
         update(beside: stated, at: stated.at)
     }

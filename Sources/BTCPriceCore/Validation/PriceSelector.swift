@@ -12,26 +12,23 @@ package enum PriceSelector {
         guard let first = book.first(of: round.answered) else {
             return .needs(Need(purpose: .price, markets: round.remaining, wantsAll: rules.mode == .median))
         }
-        var belief = belief
-        belief.take(book.stated)
-        let claims = Claims(book, belief, rules)
-        var decision: Decision
+        let claims = Claims(book, belief.taking(book.stated), rules)
+        var (decision, next): (Decision, Belief)
         switch rules.mode {
-        case .median: (decision, belief) = MedianRule.decide(first, claims, round)
+        case .median: (decision, next) = MedianRule.decide(first, claims, round)
         case .primary:
-            var ballot = Ballot(first, claims, round)
+            let ballot = Ballot(first, claims, round)
             if let need = ballot.need { return .needs(need) }
-            decision = ballot.decide()
-            belief = ballot.belief
+            (decision, next) = ballot.decide()
         }
         for market in round.markets where decision.verdicts[market] == nil {
             decision.verdicts[market] = verdict(on: market, in: round)
         }
         decision.uncertainty = UncertaintyRule.estimate(decision, claims)
         // A decision to show nothing leaves a split as it was, unless it is another one.
-        belief.end(with: decision.quote == nil ? decision.split ?? belief.split : decision.split)
-        if decision.quote != nil { compareOthers(decision, claims, round, &belief) }
-        return .decided(decision, belief)
+        next.end(with: decision.quote == nil ? decision.split ?? next.split : decision.split)
+        if decision.quote != nil { compareOthers(decision, claims, round, &next) }
+        return .decided(decision, next)
     }
 
     private static func verdict(on market: Market, in round: Round) -> MarketVerdict {

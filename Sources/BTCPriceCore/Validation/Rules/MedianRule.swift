@@ -39,8 +39,7 @@ enum MedianRule {
                 isConfirmed ? .confirmed : .unconfirmed, vote, requested, claims, round)
         } else if electorate.voters >= quorum {
             // Fewer agree than have to.
-            var ballot = Ballot(first, claims, round, isDoubtful: quorum > 1)
-            (decision, belief) = (ballot.decide(), ballot.belief)
+            (decision, belief) = Ballot(first, claims, round, isDoubtful: quorum > 1).decide()
         } else {
             let said = all.map { "\($0.market.venue) (\($0.value) \($0.pair))" }.joined(separator: ", ")
             decision = Decision(

@@ -23,11 +23,12 @@ enum UncertaintyRule {
         guard let quote = decision.quote, let price = decision.accepted else { return nil }
         let belief = claims.belief
         let own = claims.place(of: price, near: nil)
-        let others = claims.book.newest.sorted { ($1.at, $0.market.venue) < ($0.at, $1.market.venue) }.filter { other in
-            other.exchange != price.exchange && price.at - other.at <= oldest && belief.bases[other.market] != nil
-                && !belief.falsetickers.contains(other.market) && !decision.rejects(other.market)
-                && decision.verdicts[other.market] != .outlier
-        }.oneOf(\.exchange)
+        let others = claims.book.newest.sorted { $0.at > $1.at || $0.at == $1.at && $0.market.venue < $1.market.venue }
+            .filter { other in
+                other.exchange != price.exchange && price.at - other.at <= oldest && belief.bases[other.market] != nil
+                    && !belief.falsetickers.contains(other.market) && !decision.rejects(other.market)
+                    && decision.verdicts[other.market] != .outlier
+            }.oneOf(\.exchange)
         // In a split, it extends to the farthest price of the other sides.
         let apart =
             (decision.split?.others.map { claims.place(of: $0, near: own) } ?? [])
