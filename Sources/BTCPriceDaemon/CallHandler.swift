@@ -158,7 +158,7 @@ struct CallHandler: Sendable {
             price: StateMessage(instance: instance, state: record.state, boottime: present.boottime),
             since: record.since, ticking: ticking,
             ticks: StatusMessage.Ticks(
-                interval: running.value.settings.first.interval.wholeMilliseconds, done: record.state.tick,
+                interval: running.value.settings.first.interval.wholeMilliseconds, done: record.state.ticks.number,
                 failed: record.failed,
                 skipped: record.skipped, validated: record.validated),
             pegRate: record.pegRate,

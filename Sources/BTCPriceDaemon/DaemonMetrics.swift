@@ -41,7 +41,7 @@ struct DaemonMetrics {
             gauge(
                 "price_uncertainty",
                 "How far the median of the markets may be from the price, in its currency."
-            ) { $0.record.state.uncertainty.map { $0.plusMinus.description } },
+            ) { $0.record.state.standing.uncertainty.map { $0.plusMinus.description } },
             gauge("price_24h_open", "The first price of the last 24 hours.") {
                 $0.record.state.day?.open.description
             },
@@ -161,7 +161,7 @@ struct DaemonMetrics {
             MetricFamily(
                 "btcpriced_ticks", .counter, "Ticks by their outcome; the skipped ones did not begin in time.",
                 samples: currencies.flatMap { currency in
-                    let (done, record) = (currency.record.state.tick, currency.record)
+                    let (done, record) = (currency.record.state.ticks.number, currency.record)
                     let outcomes = [
                         ("fresh", done - record.failed), ("failed", record.failed - record.validated.withheld),
                         ("withheld", record.validated.withheld), ("skipped", record.skipped),
@@ -172,7 +172,7 @@ struct DaemonMetrics {
                 "btcpriced_decisions", .counter, "Prices shown, by confirmation.",
                 samples: currencies.flatMap { currency in
                     let (shown, results) = (
-                        currency.record.state.tick - currency.record.failed, currency.record.validated
+                        currency.record.state.ticks.number - currency.record.failed, currency.record.validated
                     )
                     let single = max(0, shown - results.confirmed - results.unconfirmed)
                     return Self.counters(

@@ -76,14 +76,16 @@ package final class PriceViewModel {
         age = state.age(at: now)?.age ?? state.ageByWallClock(at: now)
         isUnconfirmed = state.quote != nil && state.confirmation == .unconfirmed && state.derivation == nil
         warning =
-            state.quote == nil ? nil : state.warning.map { "\(isUnconfirmed ? "Unconfirmed" : "Warning"): \($0)." }
+            state.quote == nil
+            ? nil : state.standing.warning.map { "\(isUnconfirmed ? "Unconfirmed" : "Warning"): \($0)." }
         if state.freshness == .fresh {
             (banner, reason) = (nil, nil)
             return
         }
         let isPaused = state.failure == PriceState.pausedFailure
         updatesFailed(
-            isPaused ? PriceTexts.pause(state.ticking) : state.failure.map { "Reason: \($0)" }, isPaused: isPaused)
+            isPaused ? PriceTexts.pause(state.ticks.ticking) : state.failure.map { "Reason: \($0)" }, isPaused: isPaused
+        )
     }
 
     /// Marks the price as not current, because no newer state is available.

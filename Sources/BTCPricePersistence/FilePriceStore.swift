@@ -85,7 +85,9 @@ package final class FilePriceStore: PriceStore {
         let mayBeOfThisBoot = runtimeIsVolatile && newest?.path == runtimePath
         let isOfThisBoot: (BootTime?) -> Bool = { mayBeOfThisBoot && ($0 ?? .max) <= present.boottime }
         return StoredPrice(
-            prices: (newest?.file.prices ?? []).map { isOfThisBoot($0.observedBoottime) ? $0 : $0.withoutBoottime },
+            prices: (newest?.file.prices ?? []).map {
+                isOfThisBoot($0.price.observedBoottime) ? $0 : $0.withoutBoottime
+            },
             cooldowns: (newest?.file.cooldowns ?? [:]).mapValues {
                 isOfThisBoot($0.cooldown.since.boottime) ? $0 : $0.ofAnotherBoot
             },
@@ -220,9 +222,9 @@ package final class FilePriceStore: PriceStore {
 extension CachedPrice {
     /// The price without the data that is valid only for the boot that wrote it.
     fileprivate var withoutBoottime: CachedPrice {
-        CachedPrice(
-            quote: quote, observedBoottime: nil, confirmation: confirmation, derivation: derivation,
-            positions: positions, learned: learned)
+        var price = price
+        (price.observedBoottime, price.conversion) = (nil, nil)
+        return CachedPrice(price, positions: positions, learned: learned)
     }
 }
 

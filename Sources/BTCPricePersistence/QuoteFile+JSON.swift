@@ -58,11 +58,11 @@ extension QuoteFile {
 
 extension CachedPrice {
     fileprivate func write(to json: inout JSONObject) {
-        json["confirmation"] = confirmation.map { .string($0.rawValue) }
-        json["conversion"] = conversion.map { .object($0.json.stored) }
-        json["derived"] = derivation.map { .object($0.json.stored) }
+        json["confirmation"] = price.confirmation.map { .string($0.rawValue) }
+        json["conversion"] = price.conversion.map { .object($0.json.stored) }
+        json["derived"] = price.derivation.map { .object($0.json.stored) }
         json["learned"] = learned.map { .object($0.json) }
-        json["observedBoottime"] = observedBoottime.map { .integer($0.milliseconds) }
+        json["observedBoottime"] = price.observedBoottime.map { .integer($0.milliseconds) }
         json["quote"] = .object(quote.json.stored)
         var venues = JSONObject()
         for kept in positions.sorted(by: { $0.market.venue < $1.market.venue }) {
@@ -98,10 +98,12 @@ extension CachedPrice {
             else { throw QuoteFile.Damage("the derived price is not valid") }
         }
         self.init(
-            quote: quote, observedBoottime: observedBoottime,
-            // Absent from the files of 0.1.0.
-            confirmation: try json.optional("confirmation", .text).flatMap(Confirmation.init(rawValue:)),
-            conversion: conversion, derivation: derivation, positions: positions,
+            ShownPrice(
+                quote, observedBoottime: observedBoottime,
+                // Absent from the files of 0.1.0.
+                confirmation: try json.optional("confirmation", .text).flatMap(Confirmation.init(rawValue:)),
+                conversion: conversion, derivation: derivation),
+            positions: positions,
             learned: try json.optional("learned", .object).map([LearnedBasis].init(json:)))
     }
 }

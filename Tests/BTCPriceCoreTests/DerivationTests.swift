@@ -60,7 +60,7 @@ final class EuroWorld: Sendable {
     @Test func `a currency without sources has a price that is made of the euro's`() async {
         let world = await EuroWorld(.always)
         let state = await world.tick()
-        #expect(state.freshness == .fresh && state.confirmation == .unconfirmed && state.tick == 1)
+        #expect(state.freshness == .fresh && state.confirmation == .unconfirmed && state.ticks.number == 1)
         #expect(state.quote?.value == price("2345026.47"))
         #expect(state.quote?.source == "kraken" && state.quote?.market == "BTC/EUR" && state.quote?.currency == "CZK")
         #expect(state.derivation?.value == 95610 && state.derivation?.currency == "EUR")
@@ -68,7 +68,7 @@ final class EuroWorld: Sendable {
         #expect(state.derivation?.rateDate == World.start.wall.utc.date)
         #expect(await state.observedBoottime == world.engine.state(of: .eur)?.observedBoottime)
         // What a restart shows is marked, too.
-        #expect(world.store.prices.last?.derivation == state.derivation)
+        #expect(world.store.prices.last?.price.derivation == state.derivation)
     }
 
     @Test func `its first tick waits for the euro's, even if that comes later`() async {
@@ -113,7 +113,7 @@ final class EuroWorld: Sendable {
         await tick.value
         rest.cancel()
         #expect(await client.result.failure != nil)
-        #expect(await engine.state(of: EuroWorld.czk)?.tick == 1)
+        #expect(await engine.state(of: EuroWorld.czk)?.ticks.number == 1)
         #expect(await engine.record(of: EuroWorld.czk)?.failed == 1)
     }
 
@@ -205,7 +205,9 @@ final class EuroWorld: Sendable {
             return
         }
         #expect(state.freshness == .fresh)
-        #expect((state.warning?.hasSuffix(", \(days) days ago") == true) == warns, "\(state.warning ?? "")")
+        #expect(
+            (state.standing.warning?.hasSuffix(", \(days) days ago") == true) == warns,
+            "\(state.standing.warning ?? "")")
     }
 
     @Test func `the uncertainty is that of the euro's price and of a day's move, as squares`() throws {
@@ -220,7 +222,7 @@ final class EuroWorld: Sendable {
         let price = try DerivationRule.derive(
             EuroWorld.czk, from: state, rate, Belief(), at: World.start)
         // 0.4 % and 0.3 %.
-        #expect(price.uncertainty == Uncertainty(plusMinus: 12_500, markets: 3))
+        #expect(price.standing.uncertainty == Uncertainty(plusMinus: 12_500, markets: 3))
     }
 
     @Test func `the last price of an earlier run stays derived, and is no reference for a market`() async {
@@ -230,7 +232,7 @@ final class EuroWorld: Sendable {
         let quote = PriceQuote(
             value: 23_750_000, currency: "CZK", timestamp: World.start.wall, source: "kraken", market: "BTC/EUR")
         await world.engine.restore(
-            CachedPrice(quote: quote, observedBoottime: World.start.boottime, derivation: derivation))
+            CachedPrice(ShownPrice(quote, observedBoottime: World.start.boottime, derivation: derivation)))
         #expect(await world.state.derivation == derivation)
         let state = await world.tick()
         #expect(state.derivation == nil && state.quote?.value == 2_343_000)

@@ -42,7 +42,7 @@ import Testing
         world.primary.answer("68901.23")
         let state = try await client
         #expect(state.quote?.value == price("68901.23"))
-        #expect(state.tick == 0, "it was the client's fetch, not the tick's")
+        #expect(state.ticks.number == 0, "it was the client's fetch, not the tick's")
         #expect(state.freshness == .fresh, "it is a moment old")
         let aged = state.aged(at: World.start.boottime + 2001)
         #expect(
@@ -109,7 +109,7 @@ import Testing
         #expect(world.primary.asks == 1)
         #expect(world.saves.count == 1, "one answer is taken in once")
         #expect(world.store.price?.quote.value == price("68901.23"))
-        #expect(await world.engine.state.tick == 0, "a refresh is no tick")
+        #expect(await world.engine.state.ticks.number == 0, "a refresh is no tick")
     }
 
     @Test func `localFirst requests no source while a price is held`() async throws {
@@ -181,7 +181,7 @@ import Testing
         #expect(world.fallback.asks == 0)
         #expect(world.events.all.isEmpty)
         let state = await world.engine.state
-        #expect(state.quote == nil && state.tick == 0 && state.failure == PriceState.empty().failure)
+        #expect(state.quote == nil && state.ticks.number == 0 && state.failure == PriceState.empty().failure)
         // The next one sends a new request.
         async let answer = world.engine.price(.noCache)
         await world.primary.isAsked()

@@ -41,12 +41,13 @@ final class MemoryArchive: CandleArchive {
 
     private func state(_ value: String?, of currency: Currency = .usd, isInDoubt: Bool = false) -> PriceState {
         var state = PriceState.empty(of: currency)
-        state.isInDoubt = isInDoubt
+        state.standing.isInDoubt = isInDoubt
         guard let value else { return state }
-        state.freshness = .fresh
-        state.quote = PriceQuote(
-            value: price(value), currency: currency.rawValue, timestamp: Timestamp(milliseconds: 0), source: "binance",
-            market: "BTC/USDT")
+        state.ticks.freshness = .fresh
+        state.price = ShownPrice(
+            PriceQuote(
+                value: price(value), currency: currency.rawValue, timestamp: Timestamp(milliseconds: 0),
+                source: "binance", market: "BTC/USDT"))
         return state
     }
 

@@ -153,7 +153,7 @@ import Testing
         #expect(await setup.control.pause())
         #expect(await !setup.control.pause())
         let paused = await setup.world.nextTick()
-        #expect(paused.failure == "paused" && paused.ticking == .paused)
+        #expect(paused.failure == "paused" && paused.ticks.ticking == .paused)
         #expect(!setup.activity.called(at: 0), "no client is waited for")
         await setup.control.clientCame()
         #expect(await setup.control.ticking == .paused)
@@ -175,7 +175,7 @@ import Testing
         #expect(setup.control.mayPause)
         await setup.control.pauseIfIdle()
         let still = await setup.world.nextTick()
-        #expect(still.freshness == .stale && still.failure == "paused" && still.ticking == .idle)
+        #expect(still.freshness == .stale && still.failure == "paused" && still.ticks.ticking == .idle)
         #expect(await setup.control.ticking == .idle)
         #expect(setup.activity.called(at: setup.world.now().boottime), "a client is waited for")
         await setup.control.clientCame()
@@ -190,11 +190,11 @@ import Testing
         await setup.firstTick()
         _ = setup.activity.called(at: setup.world.now().boottime - 5000)
         await setup.control.pauseIfIdle()
-        #expect(await setup.world.nextTick().ticking == .idle)
+        #expect(await setup.world.nextTick().ticks.ticking == .idle)
         await setup.control.pause()
-        #expect(await setup.world.nextTick().ticking == .paused)
+        #expect(await setup.world.nextTick().ticks.ticking == .paused)
         await setup.control.resume()
-        #expect(await setup.world.nextState().ticking == .running)
+        #expect(await setup.world.nextState().ticks.ticking == .running)
         await setup.world.ticker.stop()
     }
 
@@ -255,7 +255,7 @@ import Testing
         let setup = Setup()
         await setup.firstTick()
         var record = await setup.world.engine.firstRecord
-        #expect(record.state.tick == 1 && record.failed == 0 && record.since == setup.world.now().wall)
+        #expect(record.state.ticks.number == 1 && record.failed == 0 && record.since == setup.world.now().wall)
         await setup.world.clock.run(to: .seconds(1))
         await setup.world.primary.isAsked()
         setup.world.primary.fail(.unavailable("HTTP 500"))
@@ -292,7 +292,7 @@ import Testing
         // During a wait, a shorter interval applies at once.
         world.clock.advance(to: .seconds(2))
         await world.ticker.change([.init(.usd, .seconds(1))])
-        #expect(await world.tick("68902").tick == 2)
+        #expect(await world.tick("68902").ticks.number == 2)
         await world.clock.timer(at: .seconds(3))
         await world.ticker.stop()
     }

@@ -88,8 +88,8 @@ import Testing
             rounds.observe(Rounds.four[1 + second % 3], at: Double(second) + 0.5)
             guard second > 13 else { continue }
             #expect(decision.confirmation == .unconfirmed, "second \(second): \(decision.text), \(rounds.requested)")
-            #expect(rounds.tracker.state.warning?.contains(" contradict") == true)
-            #expect(rounds.tracker.state.isInDoubt)
+            #expect(rounds.tracker.state.standing.warning?.contains(" contradict") == true)
+            #expect(rounds.tracker.state.standing.isInDoubt)
             let reach = try #require(decision.uncertainty).plusMinus
             #expect(reach >= price("2000"))
             sides.append(honest.contains { $0.venue == decision.quote?.source })
@@ -105,8 +105,8 @@ import Testing
         rounds.prices[liars[1]] = "68001"
         let last = try #require(rounds.tick(at: 41))
         #expect(last.confirmation == .confirmed && last.split == nil)
-        #expect(rounds.tracker.state.warning == nil)
-        #expect(!rounds.tracker.state.isInDoubt)
+        #expect(rounds.tracker.state.standing.warning == nil)
+        #expect(!rounds.tracker.state.standing.isInDoubt)
     }
 
     @Test func `of three prices apart in a crash, the one that stands still does not return at every second tick`()

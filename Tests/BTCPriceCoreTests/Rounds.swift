@@ -126,6 +126,11 @@ final class Rounds {
 }
 
 extension Decision {
+    var confirmation: Confirmation { price?.confirmation ?? .single }
+    var uncertainty: Uncertainty? { standing.uncertainty }
+    var consensus: Consensus? { standing.consensus }
+    var conversion: Conversion? { price?.conversion }
+
     /// `68901.23 binance single`, `withheld binance`, `rejected binance`
     var text: String {
         if let quote { return "\(quote.value) \(quote.source) \(confirmation)" }

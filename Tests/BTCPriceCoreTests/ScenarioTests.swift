@@ -14,7 +14,7 @@ import Testing
         await world.fallback.isAsked()
         world.fallback.answer("68900.00")
         let state = await world.nextTick()
-        #expect(state.tick == 1)
+        #expect(state.ticks.number == 1)
         #expect(state.freshness == .fresh)
         #expect(state.quote?.source == "coinbase")
         #expect(
@@ -89,7 +89,7 @@ import Testing
         let state = await world.tick("68901.23")
         #expect(state.freshness == .fresh)
         #expect(state.failure == nil)
-        #expect(state.tick == 2)
+        #expect(state.ticks.number == 2)
         let quote = state.quote
         #expect(world.events.all.last == quote.map { .becameFresh($0, failedTicks: 1) })
         await world.ticker.stop()

@@ -205,7 +205,7 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
         let two = Rounds([.binance, .coinbase])
         two.prices = [.binance: "65500", .coinbase: "68850"]
         #expect(try #require(two.tick(at: 1)).text == "68850 coinbase unconfirmed")
-        #expect(two.tracker.state.warning == "binance ($65,500.00) contradicts coinbase ($68,850.00)")
+        #expect(two.tracker.state.standing.warning == "binance ($65,500.00) contradicts coinbase ($68,850.00)")
     }
 
     @Test func `a price that slides needs a witness once it has left the level, whatever the slope`() {
@@ -366,7 +366,7 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
         camps.prices = [.coinbase: "68900", .bitstamp: "68900", .kraken: "72000", gemini: "72000"]
         for second in 0..<200 {
             #expect(camps.tick(at: Double(second))?.confirmation == .unconfirmed, "\(second)")
-            #expect(camps.tracker.state.warning != nil)
+            #expect(camps.tracker.state.standing.warning != nil)
         }
     }
 
@@ -582,15 +582,15 @@ private struct Peg {
         warning.leavePeg()
         warning.prices = [.binance: "68950"]
         _ = warning.tick(at: 602)
-        #expect(warning.tracker.state.warning?.contains("a price in USDT") == true)
-        #expect(warning.tracker.state.isInDoubt)
+        #expect(warning.tracker.state.standing.warning?.contains("a price in USDT") == true)
+        #expect(warning.tracker.state.standing.isInDoubt)
         let converting = Rounds(rules: SelectionRules(peg: .convert))
         converting.leavePeg()
         converting.prices = [.binance: "68950"]
         let decision = try #require(converting.tick(at: 602))
         let conversion = try #require(decision.conversion)
         #expect(conversion.value == 68_950)
-        #expect(converting.tracker.state.isInDoubt == (decision.confirmation == .unconfirmed))
+        #expect(converting.tracker.state.standing.isInDoubt == (decision.confirmation == .unconfirmed))
         #expect(conversion.sources.first == "kraken")
         #expect(decision.quote?.value == conversion.value * conversion.rate)
     }
@@ -612,7 +612,7 @@ private struct Peg {
             rounds.prices = [.binance: "68900", .coinbase: "70830", .bitstamp: "68910", .kraken: "70840"]
             let decision = try #require(rounds.tick(at: 1))
             #expect(decision.text == "68900 binance unconfirmed")
-            #expect(rounds.tracker.state.warning?.contains("contradict") == true)
+            #expect(rounds.tracker.state.standing.warning?.contains("contradict") == true)
             // The one that is nearer to the last agreement, whatever their order.
             rounds.prices = [.binance: "70830", .coinbase: "68900", .bitstamp: "70840", .kraken: "68910"]
             let other = try #require(rounds.tick(at: 2)?.text)

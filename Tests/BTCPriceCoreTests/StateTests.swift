@@ -60,6 +60,15 @@ import Testing
         #expect(back.events == [.becameFresh(try #require(back.publish?.quote), failedTicks: 100)])
     }
 
+    @Test func `a pause goes to all watchers, and is no tick`() throws {
+        var tracker = self.tracker()
+        #expect(try tick(&tracker, "68901.23").publication == .tick)
+        let pause = tracker.paused()
+        #expect(pause.publication == .pause && pause.publication.isForAllWatchers)
+        #expect(pause.publish?.ticks.number == 1)
+        #expect(tracker.resumed().publication == .change)
+    }
+
     @Test func `a cancelled round changes nothing`() throws {
         var tracker = self.tracker()
         _ = try tick(&tracker, "68901.23")
@@ -102,8 +111,8 @@ import Testing
             value: price("68900"), rate: price("0.95"), sources: ["coinbase"],
             measuredBoottime: World.start.boottime)
         let kept = CachedPrice(
-            quote: cached("65455").quote, observedBoottime: World.start.boottime, conversion: conversion)
-        #expect(tracker.restored(kept, at: World.start).publish?.conversion == conversion)
+            ShownPrice(cached("65455").quote, observedBoottime: World.start.boottime, conversion: conversion))
+        #expect(tracker.restored(kept, at: World.start).publish?.price?.conversion == conversion)
         #expect(tracker.belief.reference?.log == price("68900").logarithm)
         // The age of a price from another boot comes only from the wall clock, which may be wrong. Such a price is never current.
         var rebooted = PriceTracker(.usd, interval: .seconds(1))
@@ -147,14 +156,14 @@ import Testing
 
     @Test func `a state says whether the first tick after a start or a pause is still to come`() throws {
         var tracker = self.tracker()
-        #expect(tracker.state.awaitsTick && tracker.state.ticking == .running)
-        #expect(try tick(&tracker, "68901.23").publish?.awaitsTick == false)
+        #expect(tracker.state.ticks.awaitsTick && tracker.state.ticks.ticking == .running)
+        #expect(try tick(&tracker, "68901.23").publish?.ticks.awaitsTick == false)
         for ticking in [Ticking.idle, .paused] {
             let state = tracker.paused(ticking).publish
-            #expect(state?.awaitsTick == true && state?.ticking == ticking && state?.failure == "paused")
+            #expect(state?.ticks.awaitsTick == true && state?.ticks.ticking == ticking && state?.failure == "paused")
         }
         let resumed = tracker.resumed().publish
-        #expect(resumed?.awaitsTick == true && resumed?.ticking == .running)
+        #expect(resumed?.ticks.awaitsTick == true && resumed?.ticks.ticking == .running)
     }
 }
 

@@ -75,7 +75,7 @@ private struct Setup {
         await setup.world.clock.run(to: .milliseconds(250))
         let state = await setup.world.nextState()
         #expect(state.quote?.value == price("68904"))
-        #expect(state.tick == 1)
+        #expect(state.ticks.number == 1)
         #expect(setup.world.primary.asks == 1)
     }
 

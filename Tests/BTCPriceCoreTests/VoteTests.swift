@@ -122,7 +122,7 @@ import Testing
                     }
                     let state = rounds.tracker.state
                     // A price that is contradicted says so.
-                    #expect(rounds.belief.split == nil || state.freshness != .fresh || state.warning != nil)
+                    #expect(rounds.belief.split == nil || state.freshness != .fresh || state.standing.warning != nil)
                     _ = rounds.tracker.claims
                 }
             }
@@ -142,7 +142,7 @@ import Testing
             _ = rounds.tick(at: Double(second))
         }
         #expect(rounds.tracker.state.confirmation == .unconfirmed)
-        #expect(rounds.tracker.state.warning?.contains("contradicts") == true)
+        #expect(rounds.tracker.state.standing.warning?.contains("contradicts") == true)
     }
 
     @Test func `unconfirmed publishers make no confirmed median`() throws {
@@ -183,7 +183,7 @@ import Testing
         for second in 121..<130 { _ = try tick(Double(second), 60_632 + (second - 120) * 400) }
         #expect(try tick(130, 64_600) == "unconfirmed")
         #expect(
-            rounds.tracker.state.warning
+            rounds.tracker.state.standing.warning
                 == "BTC/USD and the rate of ecb (CHF 60,632.00) contradict kraken (CHF 64,600.50)")
         // It has no voice if it comes from the same exchange, is in doubt itself, or is old; the doubt ends after a minute.
         func last(

@@ -86,7 +86,9 @@ final class World: Sendable {
 private struct Watcher: StateSubscriber {
     let watch: @Sendable (PriceState, Bool) -> Void
 
-    func receive(_ state: PriceState, isTick: Bool, isFirst: Bool, kept: KeptState?) { watch(state, isTick) }
+    func receive(_ state: PriceState, _ publication: Publication, isFirst: Bool, kept: KeptState?) {
+        watch(state, publication.isForAllWatchers)
+    }
 }
 
 extension Market {
@@ -127,11 +129,11 @@ func price(_ text: String) -> Price { Price(text) ?? 0 }
 
 func cached(_ value: String, age: Duration = .seconds(3600), positions: [KeptPosition] = []) -> CachedPrice {
     CachedPrice(
-        quote: PriceQuote(
-            value: price(value), currency: "USD",
-            timestamp: Timestamp(milliseconds: World.start.wall.milliseconds - age.wholeMilliseconds),
-            source: "binance", market: "BTC/USDT"),
-        observedBoottime: nil, positions: positions)
+        ShownPrice(
+            PriceQuote(
+                value: price(value), currency: "USD",
+                timestamp: Timestamp(milliseconds: World.start.wall.milliseconds - age.wholeMilliseconds),
+                source: "binance", market: "BTC/USDT")), positions: positions)
 }
 
 extension PriceEngine {

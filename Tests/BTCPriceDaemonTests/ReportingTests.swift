@@ -230,20 +230,20 @@ struct LineLogHandler: LogHandler {
         var state = PriceState(
             tick: 1, freshness: .fresh, quote: quote, observedBoottime: 0, confirmation: .single, failure: nil)
         #expect(StatusLine.text(state) == "68901.23 USD from binance at 2024-08-25 14:30:00 UTC")
-        state.freshness = .stale
-        state.failure = "binance: no response within 800 ms"
+        state.ticks.freshness = .stale
+        state.ticks.failure = "binance: no response within 800 ms"
         #expect(
             StatusLine.text(state)
                 == "Stale, last value 68901.23 USD from binance at 2024-08-25 14:30:00 UTC: binance: no response within 800 ms"
         )
         #expect(StatusLine.text(.empty()) == "No price yet: the first tick is running")
-        state.failure = PriceState.pausedFailure
+        state.ticks.failure = PriceState.pausedFailure
         let last = "Stale, last value 68901.23 USD from binance at 2024-08-25 14:30:00 UTC"
         for (ticking, text) in [
             (Ticking.paused, "paused by a user until 'btcctl resume'"), (.idle, "idle until a program reads the price"),
             (.running, "paused"),
         ] {
-            state.ticking = ticking
+            state.ticks.ticking = ticking
             #expect(StatusLine.text(state) == "\(last): \(text)")
         }
     }

@@ -109,10 +109,11 @@ import Testing
 
     @Test func `the title has as many parts as fit`() {
         var state = PriceState.empty()
-        state.freshness = .fresh
-        state.quote = PriceQuote(
-            value: 68_900, currency: "USD", timestamp: Timestamp(milliseconds: 0), source: "binance", market: "BTC/USDT"
-        )
+        state.ticks.freshness = .fresh
+        state.price = ShownPrice(
+            PriceQuote(
+                value: 68_900, currency: "USD", timestamp: Timestamp(milliseconds: 0), source: "binance",
+                market: "BTC/USDT"))
         let title = ChartTitle(Self.candles(.minute, 1440), currency: "USD", span: .day, now: Self.now)
         let text = { (width: Int) in title.parts(state, width: width).map(\.text).joined() }
         #expect(text(40) == "BTC/USD $68,900.00  24h +0.79 %")
@@ -120,7 +121,7 @@ import Testing
         #expect(text(10) == "BTC/USD $68,900.00")
         let few = ChartTitle(Self.candles(.minute, 40), currency: "USD", span: .day, now: Self.now)
         #expect(few.parts(state, width: 60).map(\.text).joined().contains("  since 40 min "))
-        state.freshness = .stale
+        state.ticks.freshness = .stale
         #expect(text(80).hasPrefix("BTC/USD $68,900.00  not current  24h"))
         // A spike in doubt is not the highest price.
         var candles = Self.candles(.minute, 1440)

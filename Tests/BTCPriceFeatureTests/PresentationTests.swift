@@ -115,12 +115,12 @@ import Testing
     @Test func `a daemon that does not say who paused it, and a warning about a confirmed price`() {
         let model = PriceViewModel(timestampFormatter: formatter)
         var paused = state(.stale)
-        paused.failure = PriceState.pausedFailure
+        paused.ticks.failure = PriceState.pausedFailure
         model.show(paused, at: now)
         #expect(model.reason?.contains("An idle pause ends with this request.") == true, "\(model.reason ?? "")")
         var warned = state(.fresh)
-        warned.confirmation = .confirmed
-        warned.warning = "coinbase ($71,827.87) contradicts it"
+        warned.price?.confirmation = .confirmed
+        warned.standing.warning = "coinbase ($71,827.87) contradicts it"
         model.show(warned, at: now)
         #expect(model.notes == ["Warning: coinbase ($71,827.87) contradicts it."])
     }

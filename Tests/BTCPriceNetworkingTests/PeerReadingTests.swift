@@ -49,7 +49,7 @@ import Testing
         let read = try reading.price(in: Self.message(), of: Self.alpha, every: .seconds(1), at: Self.time(0))
         #expect(read.push?.origin == PriceOrigin(source: "binance", pair: "BTC/USDT", instance: "theirs"))
         let conversion = Conversion(value: 68_900, rate: 1, sources: ["kraken"], measuredBoottime: 0)
-        let converted = Self.message(at: 1) { $0.conversion = conversion }
+        let converted = Self.message(at: 1) { $0.price?.conversion = conversion }
         let price = try reading.price(in: converted, of: Self.alpha, every: .seconds(1), at: Self.time(1))
         #expect(price.push?.origin == PriceOrigin(source: "binance", pair: "BTC/USD", instance: "theirs"))
     }
@@ -62,8 +62,8 @@ import Testing
             (2, .unconfirmed, Price(3445, scale: 1), 0.005), (3, .unconfirmed, nil, 0), (3, .confirmed, nil, 0),
         ] as [(Int64, BTCPriceCore.Confirmation, Price?, Double)] {
             let message = Self.message(at: milliseconds) {
-                $0.confirmation = confirmation
-                $0.uncertainty = plusMinus.map { Uncertainty(plusMinus: $0, markets: 2) }
+                $0.price?.confirmation = confirmation
+                $0.standing.uncertainty = plusMinus.map { Uncertainty(plusMinus: $0, markets: 2) }
             }
             let now = Self.time(milliseconds)
             let price = try reading.price(in: message, of: Self.alpha, every: .seconds(1), at: now)
@@ -75,19 +75,19 @@ import Testing
     @Test func `a state without a current price of the peer's own is refused`() {
         let refused: [(StateMessage, String)] = [
             (Self.message(instance: "ours"), "refused"), (Self.message(instance: "alpha/ours"), "refused"),
-            (Self.message { $0.freshness = .stale }, "unavailable"),
-            (Self.message { $0.quote = nil }, "unavailable"),
+            (Self.message { $0.ticks.freshness = .stale }, "unavailable"),
+            (Self.message { $0.price = nil }, "unavailable"),
             (Self.message(market: "BTC/EUR"), "invalid-data"),
             (
                 Self.message {
-                    $0.quote = PriceQuote(
+                    $0.price?.quote = PriceQuote(
                         value: 1, currency: "USD", timestamp: Self.time(0).wall, source: "binance", market: "BTC/USD",
                         via: "beta")
                 }, "unavailable"
             ),
             (
                 Self.message {
-                    $0.quote = PriceQuote(
+                    $0.price?.quote = PriceQuote(
                         value: 1, currency: "USD", timestamp: Self.time(0).wall, source: "a\u{1b}", market: "BTC/USD")
                 }, "invalid-data"
             ),

@@ -21,13 +21,14 @@ import Testing
 
     @Test func `a written file is read back`() throws {
         #expect(try QuoteFile(decoding: file.encoded()) == file)
-        let bare = QuoteFile(sequence: 1, price: CachedPrice(quote: sample("1").quote, observedBoottime: nil))
+        let bare = QuoteFile(sequence: 1, price: CachedPrice(ShownPrice(sample("1").quote)))
         #expect(try QuoteFile(decoding: bare.encoded()) == bare)
         let converted = CachedPrice(
-            quote: sample("65456.1685").quote, observedBoottime: 4_000_000,
-            conversion: Conversion(
-                value: Price("68901.23") ?? 0, rate: Price("0.95") ?? 0,
-                sources: ["coinbase"], measuredBoottime: 3_990_000))
+            ShownPrice(
+                sample("65456.1685").quote, observedBoottime: 4_000_000,
+                conversion: Conversion(
+                    value: Price("68901.23") ?? 0, rate: Price("0.95") ?? 0,
+                    sources: ["coinbase"], measuredBoottime: 3_990_000)))
         let file = QuoteFile(sequence: 2, price: converted)
         #expect(try QuoteFile(decoding: file.encoded()) == file)
     }
@@ -92,9 +93,10 @@ import Testing
     @Test(arguments: [("1e-12", "0.95"), ("1e12", "0.95"), ("68901.23", "0"), ("68901.23", "1e30")])
     func `a conversion with absurd numbers is not read from the disk`(value: String, rate: String) throws {
         let price = CachedPrice(
-            quote: sample("65456").quote, observedBoottime: 4_000_000,
-            conversion: Conversion(
-                value: Price(value) ?? 0, rate: Price(rate) ?? 0, sources: [], measuredBoottime: 3_990_000))
+            ShownPrice(
+                sample("65456").quote, observedBoottime: 4_000_000,
+                conversion: Conversion(
+                    value: Price(value) ?? 0, rate: Price(rate) ?? 0, sources: [], measuredBoottime: 3_990_000)))
         let read = try QuoteFile(decoding: QuoteFile(sequence: 1, price: price).encoded())
         #expect(read.prices == [])
         #expect(read.unusable == ["the price in USD (the conversion is not valid)"])
@@ -117,8 +119,8 @@ import Testing
         let bytes = try QuoteFile(sequence: number, price: good).encoded()
         #expect(throws: QuoteFile.Damage.self) { try QuoteFile(decoding: bytes) }
         for price in [
-            CachedPrice(quote: quote, observedBoottime: nil),
-            CachedPrice(quote: good.quote, observedBoottime: boottime),
+            CachedPrice(ShownPrice(quote)),
+            CachedPrice(ShownPrice(good.quote, observedBoottime: boottime)),
         ] {
             let read = try QuoteFile(decoding: QuoteFile(sequence: 1, price: price).encoded())
             #expect(read.prices == [])
@@ -199,7 +201,7 @@ import Testing
         // No flush, as after a kill.
         let loaded = setup.store().load()
         #expect(loaded.price == sample("68902"))
-        #expect(loaded.price?.observedBoottime != nil)
+        #expect(loaded.price?.price.observedBoottime != nil)
         #expect(loaded.problems == [])
     }
 
@@ -212,7 +214,7 @@ import Testing
         unlink(setup.runtimeFile)
         let loaded = setup.store().load()
         #expect(loaded.price?.quote == sample("68901.23").quote)
-        #expect(loaded.price?.observedBoottime == nil)
+        #expect(loaded.price?.price.observedBoottime == nil)
         #expect(loaded.price?.positions == sample("1").positions)
     }
 
@@ -222,11 +224,11 @@ import Testing
         _ = store.load()
         let derivation = Derivation(
             value: 59_254, currency: "EUR", rate: 25, rateSource: "ecb", rateDate: "2026-11-20")
-        let price = CachedPrice(quote: sample("68901.23").quote, observedBoottime: 1, derivation: derivation)
+        let price = CachedPrice(ShownPrice(sample("68901.23").quote, observedBoottime: 1, derivation: derivation))
         try store.save([price], cooldowns: [:])
         try store.flush()
         unlink(setup.runtimeFile)
-        #expect(setup.store().load().price?.derivation == derivation)
+        #expect(setup.store().load().price?.price.derivation == derivation)
     }
 
     @Test func `cooldowns survive a kill by the boot clock, and a reboot by the wall clock`() throws {
@@ -252,7 +254,7 @@ import Testing
         let again = FilePriceStore(stateDirectory: setup.state.path, runtimeDirectory: onDisk.path) {
             [time = setup.time] in time.now
         }
-        if isDisk { #expect(again.load().price?.observedBoottime == nil) }
+        if isDisk { #expect(again.load().price?.price.observedBoottime == nil) }
         #expect(FileSystem.isVolatile("/dev/shm"))
         #expect(!FileSystem.isVolatile("/proc"))
     }
@@ -264,9 +266,10 @@ import Testing
         try store.flush()
         // The runtime copy is older than the disk's, but its wall clock is a year ahead.
         let late = CachedPrice(
-            quote: PriceQuote(
-                value: 9, currency: "USD", timestamp: Timestamp(milliseconds: 1_756_000_000_000), source: "binance",
-                market: "BTC/USDT"), observedBoottime: 1)
+            ShownPrice(
+                PriceQuote(
+                    value: 9, currency: "USD", timestamp: Timestamp(milliseconds: 1_756_000_000_000), source: "binance",
+                    market: "BTC/USDT"), observedBoottime: 1))
         try FileSystem.replace(setup.runtimeFile, with: QuoteFile(sequence: 2, price: late).encoded(), sync: false)
         #expect(setup.store().load().price?.quote.value == 3)
     }
@@ -314,9 +317,10 @@ import Testing
             let time = setup.time.now
             try store.save(
                 CachedPrice(
-                    quote: PriceQuote(
-                        value: 5, currency: "USD", timestamp: time.wall, source: "binance", market: "BTC/USDT"),
-                    observedBoottime: time.boottime))
+                    ShownPrice(
+                        PriceQuote(
+                            value: 5, currency: "USD", timestamp: time.wall, source: "binance", market: "BTC/USDT"),
+                        observedBoottime: time.boottime)))
             store.waitForDisk()
             var status = stat()
             #expect(stat(setup.stateFile, &status) == 0)
@@ -384,19 +388,19 @@ import Testing
         let prices = Currency.all.map { currency in
             let markets = venues.map { Market($0, currency.pair) }
             return CachedPrice(
-                quote: PriceQuote(
-                    value: currency.prices.upperBound, currency: currency.rawValue,
-                    timestamp: Timestamp(milliseconds: 1_724_000_000_123), source: venues[0], market: currency.pair),
-                observedBoottime: 4_000_000, confirmation: .confirmed,
-                derivation: Derivation(
-                    value: 59_254, currency: "EUR", rate: Price(1, scale: 4), rateSource: "frankfurter",
-                    rateDate: "2026-11-20"),
+                ShownPrice(
+                    PriceQuote(
+                        value: currency.prices.upperBound, currency: currency.rawValue,
+                        timestamp: Timestamp(milliseconds: 1_724_000_000_123), source: venues[0], market: currency.pair),
+                    observedBoottime: 4_000_000, confirmation: .confirmed,
+                    derivation: Derivation(
+                        value: 59_254, currency: "EUR", rate: Price(1, scale: 4), rateSource: "frankfurter",
+                        rateDate: "2026-11-20")),
                 positions: markets.map {
                     KeptPosition(
                         $0, FeedPosition(time: Timestamp(milliseconds: 1_724_000_000_123), sequence: .max),
                         address: "https://\(String(repeating: "a", count: 240)).example")
-                },
-                learned: markets.map { LearnedBasis(market: $0, millionths: -99_999, age: 3_600_000) })
+                }, learned: markets.map { LearnedBasis(market: $0, millionths: -99_999, age: 3_600_000) })
         }
         let kept = cooldown(.rateLimited(String(repeating: "\u{1F4A9}", count: 160), retryAfter: nil))
         let cooldowns = Dictionary(uniqueKeysWithValues: (100..<200).map { ("exchange-\($0)", kept) })
@@ -543,18 +547,17 @@ import Testing
 
 func sample(_ value: String, in currency: String = "USD") -> CachedPrice {
     CachedPrice(
-        quote: PriceQuote(
-            value: Price(value) ?? 0, currency: currency,
-            timestamp: Timestamp(milliseconds: 1_724_000_000_123),
-            source: "binance", market: "BTC/USDT"),
-        observedBoottime: 4_000_000,
+        ShownPrice(
+            PriceQuote(
+                value: Price(value) ?? 0, currency: currency,
+                timestamp: Timestamp(milliseconds: 1_724_000_000_123),
+                source: "binance", market: "BTC/USDT"), observedBoottime: 4_000_000),
         positions: [
             KeptPosition(
                 Market("coinbase", "BTC/USD"), FeedPosition(time: Timestamp(milliseconds: 17), sequence: 4),
                 address: "https://api.exchange.coinbase.com"),
             KeptPosition(Market("cryptocompare", "BTC/USD"), FeedPosition(time: Timestamp(milliseconds: 5))),
-        ],
-        learned: [LearnedBasis(market: Market("kraken", "BTC/USD"), millionths: -730, age: 12_000)])
+        ], learned: [LearnedBasis(market: Market("kraken", "BTC/USD"), millionths: -730, age: 12_000)])
 }
 
 extension FilePriceStore {

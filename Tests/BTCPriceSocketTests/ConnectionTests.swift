@@ -17,7 +17,8 @@ import Testing
             connection = Connection(limits: limits, at: 0)
             replies = ConnectionTests.replies(limits)
             if let state {
-                replies.show([(state, UInt64(state.tick))], of: replies.instance, version: UInt64(state.tick))
+                replies.show(
+                    [(state, UInt64(state.ticks.number))], of: replies.instance, version: UInt64(state.ticks.number))
             }
         }
 
@@ -407,7 +408,8 @@ import Testing
                 == #"{"error":"io.btcpriced.Price.TooOld","parameters":{"ageMs":1500,"reason":null}}"#)
         #expect(client.replies.counts.replied.failed(.getPrice) == 1)
         var unknown = Self.sample(1)
-        (unknown.observedBoottime, unknown.failure) = (nil, "no tick")
+        unknown.price?.observedBoottime = nil
+        unknown.ticks.failure = "no tick"
         client = Client(holding: unknown)
         #expect(client.sends(Self.getPrice(within: 1 << 40)) == nil)
         #expect(
@@ -418,12 +420,12 @@ import Testing
 
     @Test func `before the first tick after a pause, a price that is too old is requested, unless a user has paused`() {
         var idle = Self.sample(1)
-        (idle.awaitsTick, idle.ticking) = (true, .idle)
+        (idle.ticks.awaitsTick, idle.ticks.ticking) = (true, .idle)
         var client = Client(holding: idle)
         client.now = 5000
         #expect(client.sends(Self.getPrice(within: 1000)) == .ask(.getPrice(.localFirst, maxAge: 1000)))
         #expect(client.replies.counts.priceCalls == 1)
-        idle.ticking = .paused
+        idle.ticks.ticking = .paused
         client = Client(holding: idle)
         client.now = 5000
         #expect(client.sends(Self.getPrice(within: 1000)) == nil)
@@ -441,7 +443,7 @@ import Testing
         client.connection.watch([(state(1), "USD")], maxAge: 1000, version: 1, at: 500)
         client.connection.publish(state(2), Self.sample(2), version: 2, at: 1000)
         var idle = Self.sample(3)
-        (idle.awaitsTick, idle.ticking) = (true, .running)
+        (idle.ticks.awaitsTick, idle.ticks.ticking) = (true, .running)
         client.connection.publish(state(3), idle, version: 3, at: 1500)
         #expect(ticks(client.reads()) == [2], "the first tick is still to come")
         #expect(client.connection.isWatching)

@@ -13,7 +13,7 @@ import Testing
             quote: PriceQuote(
                 value: 68900, currency: "USD", timestamp: Timestamp(milliseconds: 0), source: "a", market: "BTC/USD"),
             observedBoottime: observed, confirmation: nil, failure: nil)
-        state.conversion = Conversion(value: 1, rate: 1, sources: [], measuredBoottime: observed)
+        state.price?.conversion = Conversion(value: 1, rate: 1, sources: [], measuredBoottime: observed)
         return StateMessage(instance: "i", state: state, boottime: boottime)
     }
 
@@ -28,7 +28,7 @@ import Testing
         clock.received(message(madeAt: 5_000_000 + ahead), at: 5_000_200)
         let first = clock.converted(message(madeAt: 5_000_000 + ahead))
         #expect(age(first, at: 5_000_200) == .milliseconds(40_200), "older by at most the duration of the call")
-        #expect(first.state.conversion?.measuredBoottime == first.state.observedBoottime)
+        #expect(first.state.price?.conversion?.measuredBoottime == first.state.observedBoottime)
         // A state of the same watch, which the reader reads a minute late.
         let later = message(madeAt: 5_300_000 + ahead)
         clock.received(later, at: 5_360_000)
@@ -49,7 +49,7 @@ import Testing
         clock.sent(at: 5_000_000)
         clock.received(message(madeAt: nil), at: 5_000_000)
         var state = clock.converted(message(madeAt: nil))
-        state.state.observedBoottime = 9_000_000
+        state.state.price?.observedBoottime = 9_000_000
         #expect(age(state, at: 5_000_000) == nil)
         #expect(age(state, at: 8_999_000) == .zero)
     }

@@ -35,7 +35,7 @@ import Testing
     @Test func `each message is read back, and without what may be null; a missing or wrong field is refused`() throws {
         let empty = StateMessage(instance: "x", state: .empty())
         var state = Self.state
-        state.state.ticking = .idle
+        state.state.ticks.ticking = .idle
         // An invalid value next to the price does not remove the price.
         try hold(
             state, bare: empty, optional: ["currency"],

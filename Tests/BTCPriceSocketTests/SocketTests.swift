@@ -65,7 +65,7 @@ private let patience = Duration.seconds(60)
         }
 
         func publish(_ tick: Int64) {
-            server.receive(ConnectionTests.sample(tick), isTick: true, isFirst: true, kept: nil)
+            server.receive(ConnectionTests.sample(tick), .tick, isFirst: true, kept: nil)
         }
     }
 
@@ -73,10 +73,10 @@ private let patience = Duration.seconds(60)
         try await onAThread {
             let service = try Service()
             var connection = try PriceConnection(path: service.path, timeout: patience)
-            #expect(try connection.getPrice().state.tick == 99, "nothing is held: it is fetched")
+            #expect(try connection.getPrice().state.ticks.number == 99, "nothing is held: it is fetched")
             service.publish(3)
-            #expect(try connection.getPrice().state.tick == 3)
-            #expect(try connection.getPrice(.remoteFirst).state.tick == 99)
+            #expect(try connection.getPrice().state.ticks.number == 3)
+            #expect(try connection.getPrice(.remoteFirst).state.ticks.number == 99)
             #expect(
                 throws: ClientError.refused(
                     error: "io.btcpriced.Price.FetchFailed", reason: "binance: refused: HTTP 451")
@@ -128,7 +128,7 @@ private let patience = Duration.seconds(60)
             try connection.watch()
         }
 
-        func next() throws -> Int64 { try connection.nextState(timeout: patience).state.tick }
+        func next() throws -> Int64 { try connection.nextState(timeout: patience).state.ticks.number }
     }
 
     @Test func `a watch of a currency that is no longer kept ends with the reason`() throws {
@@ -147,10 +147,11 @@ private let patience = Duration.seconds(60)
         let service = try Service()
         service.publish(1)
         var connection = try PriceConnection(path: service.path, timeout: patience)
-        #expect(try connection.getPrice(maxAge: .zero).get().state.tick == 1)
+        #expect(try connection.getPrice(maxAge: .zero).get().state.ticks.number == 1)
         var old = ConnectionTests.sample(2)
-        (old.observedBoottime, old.failure) = (-90_000, "x")
-        service.server.receive(old, isTick: true, isFirst: true, kept: nil)
+        old.price?.observedBoottime = -90_000
+        old.ticks.failure = "x"
+        service.server.receive(old, .tick, isFirst: true, kept: nil)
         let refusal = #expect(throws: PriceTooOld.self) { try connection.getPrice(maxAge: .seconds(89)).get() }
         #expect(refusal?.age == .seconds(90) && refusal?.reason == "x")
     }
@@ -287,7 +288,7 @@ private let patience = Duration.seconds(60)
     enum PriceConnectionProbe {
         static func ask(_ path: String) throws -> Int64 {
             var connection = try PriceConnection(path: path, timeout: patience)
-            return try connection.getPrice().state.tick
+            return try connection.getPrice().state.ticks.number
         }
     }
 

@@ -236,7 +236,7 @@ private struct AdversaryCount: Sendable {
         }
         if state.confirmation == .unconfirmed { unconfirmed += 1 }
         let read = Double(quote.timestamp.milliseconds - VirtualDaemon.wallStart) / 1000 - begun - 0.04
-        if let uncertainty = state.uncertainty {
+        if let uncertainty = state.standing.uncertainty {
             estimated += 1
             let (value, plusMinus) = (quote.value.approximate, uncertainty.plusMinus.approximate)
             let apart = abs(world.honestMedian(at: seconds) - value)
@@ -355,7 +355,7 @@ private func run(
         if closely.contains(seconds) {
             print(
                 "\(seconds) \(state.currency) \(state.freshness) \(state.quote.map { "\($0.value) \($0.source)" } ?? "-") "
-                    + "\(state.confirmation?.rawValue ?? "") \(state.failure ?? "") \(state.warning ?? "") fair \(world.fair("kraken", at: seconds))"
+                    + "\(state.confirmation?.rawValue ?? "") \(state.failure ?? "") \(state.standing.warning ?? "") fair \(world.fair("kraken", at: seconds))"
             )
         }
         counts.update { $0[state.currency, default: AdversaryCount()].add(state, world, at: seconds, since: begun) }

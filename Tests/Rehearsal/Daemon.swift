@@ -158,8 +158,8 @@ private struct Watcher: StateSubscriber {
     let seesChanges: Bool
     let watch: @Sendable (PriceState) -> Void
 
-    func receive(_ state: PriceState, isTick: Bool, isFirst: Bool, kept: KeptState?) {
-        if isTick || seesChanges { watch(state) }
+    func receive(_ state: PriceState, _ publication: Publication, isFirst: Bool, kept: KeptState?) {
+        if publication.isForAllWatchers || seesChanges { watch(state) }
     }
 }
 

@@ -45,7 +45,7 @@ func rehearseHistory(days: Int, seed: UInt64, path: String?, clock: VirtualClock
         if second % 60 <= 1 { store.waitForDisk() }
         guard path != nil else { return }
         let value = state.freshness == .fresh ? state.quote?.value.description : nil
-        let price = value.map { state.isInDoubt ? "\($0)?" : $0 }
+        let price = value.map { state.standing.isInDoubt ? "\($0)?" : $0 }
         let day = state.day.map { "\($0.open) \($0.high) \($0.low) \($0.change)" } ?? "-"
         lines.update { $0 += "\(second) \(price ?? "-") \(day)\n" }
     }

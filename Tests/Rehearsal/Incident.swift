@@ -53,7 +53,7 @@ struct Shown: Sendable {
 
     func told(_ words: String) -> Int { lines.count { $0.contains(words) } }
 
-    var warned: Int { ticks.count { $0.state.warning != nil } }
+    var warned: Int { ticks.count { $0.state.standing.warning != nil } }
 
     /// A summary in one line.
     var text: String {
@@ -99,10 +99,11 @@ extension Incident {
         var kept: CachedPrice?
         if let stored {
             kept = CachedPrice(
-                quote: PriceQuote(
-                    value: .cents(stored), currency: "USD",
-                    timestamp: Timestamp(milliseconds: VirtualDaemon.wallStart + Int64(begun * 1000) - 2000),
-                    source: "binance", market: "BTC/USDT"), observedBoottime: nil)
+                ShownPrice(
+                    PriceQuote(
+                        value: .cents(stored), currency: "USD",
+                        timestamp: Timestamp(milliseconds: VirtualDaemon.wallStart + Int64(begun * 1000) - 2000),
+                        source: "binance", market: "BTC/USDT")))
         }
         let shown = Shared(Shown())
         let tally = Shared(Tally())
@@ -117,7 +118,7 @@ extension Incident {
             let source = state.quote?.source ?? ""
             var fair = fair(source, at: read)
             // A converted price is a dollar price.
-            if state.conversion != nil { fair *= peg(read) }
+            if state.price?.conversion != nil { fair *= peg(read) }
             let error = (state.quote?.value.approximate ?? 0) / fair - 1
             shown.update { $0.ticks.append(Shown.Tick(seconds: seconds, state: state, error: error)) }
         }

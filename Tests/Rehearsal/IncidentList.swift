@@ -209,7 +209,9 @@ extension Incident {
                 expect(
                     isTrue(shown, within: 0.006), (shown.stale.isEmpty, "stale"),
                     (
-                        shown.fresh.allSatisfy { $0.state.quote?.source != "binance" || $0.state.conversion != nil },
+                        shown.fresh.allSatisfy {
+                            $0.state.quote?.source != "binance" || $0.state.price?.conversion != nil
+                        },
                         "not converted"
                     ),
                     (shown.told("USDT is back at its peg") == 1, "not told that it is back"))

@@ -176,7 +176,7 @@ private func show(_ state: PriceState, _ truth: MonthTruth, at seconds: Double) 
     }
     let price = state.quote.map { "\($0.value) \($0.source) \(state.confirmation?.rawValue ?? "")" } ?? "-"
     print(
-        "\(seconds) \(state.freshness) \(price) \(state.warning ?? "") \(state.failure ?? "") \(faults.joined(separator: ", "))"
+        "\(seconds) \(state.freshness) \(price) \(state.standing.warning ?? "") \(state.failure ?? "") \(faults.joined(separator: ", "))"
     )
 }
 
@@ -198,14 +198,14 @@ private func judge(
     case .unconfirmed: count.unconfirmed = 1
     default: break
     }
-    let fair = truth.fair(quote.source, at: read, isConverted: state.conversion != nil)
+    let fair = truth.fair(quote.source, at: read, isConverted: state.price?.conversion != nil)
     count.worst = abs(quote.value.approximate / fair - 1)
     if count.worst > 0.01 {
         count.untrue = 1
         print("UNTRUE at \(seconds) (\(kind)): \(quote.value) from \(quote.source), fair \(fair)")
     }
     let isFarOff = (0...180).allSatisfy { abs(truth.peg(at: Int(read) - $0) - 1) > 0.015 }
-    if isFarOff, quote.market == "BTC/USDT", rules.peg == .warn, state.warning == nil {
+    if isFarOff, quote.market == "BTC/USDT", rules.peg == .warn, state.standing.warning == nil {
         count.unwarned = 1
         print("UNWARNED at \(seconds) (\(kind)): USDT at \(truth.peg(at: Int(read)))")
     }

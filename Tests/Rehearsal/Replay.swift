@@ -19,9 +19,11 @@ func rehearseReplay(of path: String, interval: Duration, on clock: VirtualClock)
         return .price(prices[low].price)
     }
     let kept = CachedPrice(
-        quote: PriceQuote(
-            value: .cents(first.price), currency: "USD", timestamp: Timestamp(milliseconds: VirtualDaemon.wallStart),
-            source: "binance", market: "BTC/USDT"), observedBoottime: nil)
+        ShownPrice(
+            PriceQuote(
+                value: .cents(first.price), currency: "USD",
+                timestamp: Timestamp(milliseconds: VirtualDaemon.wallStart),
+                source: "binance", market: "BTC/USDT")))
     let shown = Shared((fresh: 0, stale: 0, failures: [String]()))
     let tally = Shared(Tally())
     let daemon = await VirtualDaemon(

@@ -89,7 +89,7 @@ private struct SceneCount: Sendable {
     mutating func add(
         _ state: PriceState, _ scene: Scene, _ currency: Currency, at seconds: Double, since begun: Double
     ) {
-        if state.warning != nil { warned += 1 }
+        if state.standing.warning != nil { warned += 1 }
         guard state.freshness == .fresh, let quote = state.quote else {
             stale += 1
             return
@@ -99,7 +99,7 @@ private struct SceneCount: Sendable {
         func distance(at arrival: Double) -> Double {
             // The request was sent 40 ms before.
             let then = Scene.seconds(arrival, since: begun + 0.04)
-            let fair = scene.fair(quote.source, currency, at: then, inDollars: state.conversion != nil)
+            let fair = scene.fair(quote.source, currency, at: then, inDollars: state.price?.conversion != nil)
             return abs(quote.value.approximate / fair - 1)
         }
         let distance = (read: distance(at: read), now: distance(at: begun + seconds))

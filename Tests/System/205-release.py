@@ -228,7 +228,7 @@ def _():
         done = subprocess.run(contain("/usr/bin/btcctl", "current", "--raw", "--max-age", "5"), capture_output=True, text=True)
         return done.returncode == 0 and done.stdout
     equal(wait_until(price, what="the price in the container"), "68901.23\n")
-    from gateway import get
+    from lib.gateway import get
     reply = wait_until(lambda: (r := get(("127.0.0.1", host_port), "/v1/price")) and r.status == 200 and r, what="the gateway")
     equal(reply.json["price"], "68901.23")
     assert (volumes["var/lib/btc-priced"] / "last-quote.json").exists(), "the state is in the volume"

@@ -146,11 +146,12 @@ private struct Host {
         host.connect(at: 0)
         for second in 10_000..<10_700 {
             var old = QuoteMessage(
-                state: state(68_900, at: 0) { ($0.freshness, $0.failure) = (.stale, "down") }, publisher: "alpha",
+                state: state(68_900, at: 0) { ($0.ticks.freshness, $0.ticks.failure) = (.stale, "down") },
+                publisher: "alpha",
                 bootID: "b",
                 sequence: Int64(second), publishedAt: time(Double(second)).wall, interval: 1000,
                 age: Int64(second) * 1000)
-            old.state.state.tick = Int64(second)
+            old.state.state.ticks.number = Int64(second)
             host.receive(
                 BrokerMessage(
                     topic: "btcpriced/v1/alpha/quote/BTC-USD", payload: old.payload(at: time(Double(second))),
@@ -207,9 +208,10 @@ private struct Host {
     @Test func `a stale or unconfirmed price stays stale or unconfirmed`() {
         var host = Host()
         host.connect(at: 0)
-        host.receive(message(1, at: 0) { ($0.freshness, $0.failure) = (.stale, "all sources are down") }, at: 0)
+        host.receive(
+            message(1, at: 0) { ($0.ticks.freshness, $0.ticks.failure) = (.stale, "all sources are down") }, at: 0)
         #expect((host.alpha.freshness, host.alpha.failure) == (.stale, "all sources are down"))
-        host.receive(message(2, at: 1) { $0.confirmation = .unconfirmed }, at: 1)
+        host.receive(message(2, at: 1) { $0.price?.confirmation = .unconfirmed }, at: 1)
         #expect(host.alpha.confirmation == .unconfirmed)
     }
 
@@ -436,8 +438,8 @@ private struct Host {
             let isUnconfirmed = (40...50).contains(second) || (65...210).contains(second)
             news.put(
                 state(1, at: second) {
-                    if isStale { $0.freshness = .stale }
-                    if isUnconfirmed { $0.confirmation = .unconfirmed }
+                    if isStale { $0.ticks.freshness = .stale }
+                    if isUnconfirmed { $0.price?.confirmation = .unconfirmed }
                 }, interval: 1000, at: time(second).boottime)
             for message in published(&publishing, at: second) {
                 if message.topic == "btcpriced/v1/alpha/home-assistant/BTC-USD" { times.append(second) }

@@ -49,7 +49,7 @@ import Testing
 
     @Test func `an old price has its age and the reason, but not the daemon's error text`() {
         var old = state("USD", "68901.23")
-        old.freshness = .stale
+        old.ticks.freshness = .stale
         #expect(
             JSON.object(PriceShapes.price(old, at: now)).text.hasPrefix(
                 #"{"currency":"USD","state":"stale","reason":"the last update failed","ageMs":125000,"price":"68901.23""#
@@ -88,13 +88,13 @@ import Testing
 
     @Test func `a pause, and a state that became too old, have reasons of their own`() {
         var state = state("USD", "68901.23")
-        state.freshUntil = 5
+        state.ticks.freshUntil = 5
         #expect(PriceShapes.reason(of: state) == nil)
         #expect(PriceShapes.reason(of: state.aged(at: 6)) == "no update has ended in time")
-        state.freshness = .stale
-        state.failure = PriceState.pausedFailure
+        state.ticks.freshness = .stale
+        state.ticks.failure = PriceState.pausedFailure
         #expect(PriceShapes.reason(of: state) == "the updates are paused")
-        state.ticking = .idle
+        state.ticks.ticking = .idle
         #expect(PriceShapes.reason(of: state) == "the updates are paused while no program reads the price")
     }
 

@@ -116,7 +116,7 @@ package actor Backfill: StateSubscriber {
     }
 
     /// A current price ends the wait for one.
-    package nonisolated func receive(_ state: PriceState, isTick: Bool, isFirst: Bool, kept: KeptState?) {
+    package nonisolated func receive(_ state: PriceState, _: Publication, isFirst: Bool, kept: KeptState?) {
         guard isFirst, state.freshness == .fresh, awaitsPrice.exchange(false, ordering: .sequentiallyConsistent) else {
             return
         }

@@ -15,7 +15,7 @@ package final class PersistLastValidPrice: StateSubscriber {
     /// Why the last price can't be stored; `nil` while it can.
     package var failure: PriceStoreError? { lastFailure.withLock(\.self) }
 
-    package func receive(_: PriceState, isTick: Bool, isFirst: Bool, kept: KeptState?) {
+    package func receive(_: PriceState, _: Publication, isFirst: Bool, kept: KeptState?) {
         guard let kept else { return }
         do {
             try store.save(kept.prices, cooldowns: kept.cooldowns)

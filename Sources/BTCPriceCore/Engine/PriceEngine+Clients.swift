@@ -11,7 +11,7 @@ extension PriceEngine {
     ) async throws(FetchFailure) -> PriceState {
         let present = held(currency)
         let boottime = now().boottime
-        let isWanted = maxAge.map { present.isWithin($0, at: boottime) || !present.awaitsTick } ?? true
+        let isWanted = maxAge.map { present.isWithin($0, at: boottime) || !present.ticks.awaitsTick } ?? true
         if policy == .localFirst, present.quote != nil, isWanted { return present.aged(at: boottime) }
         do {
             return try await refresh(currency).aged(at: now().boottime)
@@ -19,8 +19,8 @@ extension PriceEngine {
             if policy == .noCache || error.isCancelled { throw error }
             var state = held(currency)
             // Why there is no newer one: the fetch for this client failed, not the tick before it.
-            state.failure = error.description
-            if state.quote != nil { state.freshness = .stale }
+            state.ticks.failure = error.description
+            if state.price != nil { state.ticks.freshness = .stale }
             return state.aged(at: now().boottime)
         }
     }

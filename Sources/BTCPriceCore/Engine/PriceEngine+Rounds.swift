@@ -50,7 +50,7 @@ extension PriceEngine {
         if let other = isDerived ? base(of: tracked) : first, other !== tracked,
             isDerived || other.plan.derivation != .always, other.tracker.state.freshness != .fresh,
             !rates.tables.isEmpty,
-            case let awaitsTick = other.tracker.state.awaitsTick && !isPaused,
+            case let awaitsTick = other.tracker.state.ticks.awaitsTick && !isPaused,
             other.shared != nil || (isDerived && awaitsTick)
         {
             _ = await join(other, requester, deadline: deadline)

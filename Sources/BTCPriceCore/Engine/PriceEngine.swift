@@ -71,7 +71,7 @@ package actor PriceEngine: TickTarget {
     package func subscribe(_ subscriber: any StateSubscriber) {
         subscribers.append(subscriber)
         for each in tracked {
-            subscriber.receive(each.tracker.state, isTick: false, isFirst: each === first, kept: nil)
+            subscriber.receive(each.tracker.state, .change, isFirst: each === first, kept: nil)
         }
     }
 
@@ -103,7 +103,7 @@ package actor PriceEngine: TickTarget {
             if let pause { _ = new.tracker.paused(pause) }
             // Before its first tick: clients may ask for it now.
             for subscriber in subscribers {
-                subscriber.receive(new.tracker.state, isTick: false, isFirst: new === first, kept: nil)
+                subscriber.receive(new.tracker.state, .change, isFirst: new === first, kept: nil)
             }
         }
         if areRunning { startFeeds() }
@@ -158,7 +158,7 @@ package actor PriceEngine: TickTarget {
         tracked.durations.add(begun.duration(to: clock.now))
         // The watchdog follows the first currency.
         if tracked === first {
-            report(.ticked(tracked.tracker.state.tick, lateness: tick.lateness, skipped: tick.skipped))
+            report(.ticked(tracked.tracker.state.ticks.number, lateness: tick.lateness, skipped: tick.skipped))
         }
     }
 
@@ -289,7 +289,7 @@ package actor PriceEngine: TickTarget {
         self.cooldownsChanged = false
         let isNew = actions.publish?.freshness == .fresh && actions.failure == nil
         if let publish = actions.publish, let history {
-            tracked.tracker.set(history.add(publish, isTick: actions.isTick, at: present.wall))
+            tracked.tracker.set(history.add(publish, isTick: actions.publication == .tick, at: present.wall))
         }
         if actions.publish != nil || cooldownsChanged {
             let state = tracked.tracker.state
@@ -303,7 +303,7 @@ package actor PriceEngine: TickTarget {
             tracked.published = state.freshness
             tracked.lastPublication = clock.now
             for subscriber in subscribers {
-                subscriber.receive(state, isTick: actions.isTick, isFirst: tracked === first, kept: kept)
+                subscriber.receive(state, actions.publication, isFirst: tracked === first, kept: kept)
             }
             if isChange, state.freshness == .fresh { startRounds(derivedFrom: tracked.currency) }
         }

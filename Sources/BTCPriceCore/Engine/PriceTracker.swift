@@ -4,8 +4,7 @@ package struct PriceTracker: ~Copyable, Sendable {
     /// What to do, in this order.
     package struct Actions: Sendable {
         package var publish: PriceState?
-        /// Whether ``publish`` also goes to the watchers: they get one reply per tick.
-        package var isTick = false
+        package var publication = Publication.change
         package var events: [PriceEvent] = []
         /// Sources whose price is not believed, and why. They get a cooldown.
         var rejected: [SourceFailure] = []
@@ -56,7 +55,7 @@ package struct PriceTracker: ~Copyable, Sendable {
         self.belief = belief
         book = ObservationBook(currency: currency)
         state = .empty(of: currency)
-        (state.ticking, state.awaitsTick) = (.running, true)
+        (state.ticks.ticking, state.ticks.awaitsTick) = (.running, true)
     }
 
     /// - Parameter addresses: The address of each market that is kept.
@@ -120,26 +119,25 @@ package struct PriceTracker: ~Copyable, Sendable {
         kept = cached
         // The age is from the wall clock, which may be wrong at a boot: the price must never count as a current one.
         let age = max(Self.leastAge, now.wall.milliseconds - cached.quote.timestamp.milliseconds)
-        let boottime = cached.observedBoottime ?? now.boottime - age
+        let boottime = cached.price.observedBoottime ?? now.boottime - age
         // A position in the future would make every later one look old.
         book.restore(cached.positions.filter { $0.position.time.map { $0 <= now.wall } ?? true }, at: boottime)
         let moved = cached.positions.filter(book.isElsewhere).map(\.market)
         let learned = (cached.learned ?? []).filter { !moved.contains($0.market) }
         // The price is compared as it was read. A derived one is compared with nothing.
-        let reference = cached.derivation == nil ? reference(cached, at: boottime) : nil
+        let reference = cached.price.derivation == nil ? reference(cached, at: boottime) : nil
         belief.restore(reference, learned, at: boottime, now: now.boottime)
         state = PriceState(
-            tick: 0, freshness: .stale, quote: cached.quote, observedBoottime: cached.observedBoottime,
-            confirmation: cached.confirmation, failure: "no tick since the start", conversion: cached.conversion,
-            currency: book.currency.rawValue, derivation: cached.derivation)
-        (state.ticking, state.awaitsTick) = (.running, true)
+            cached.price, TickState(freshness: .stale, failure: "no tick since the start"),
+            currency: book.currency.rawValue)
+        (state.ticks.ticking, state.ticks.awaitsTick) = (.running, true)
         return Actions(publish: state)
     }
 
     private func reference(_ cached: CachedPrice, at boottime: BootTime) -> ReferencePrice {
         let quote = cached.quote
         let market = Market(quote.supplier, quote.via == nil ? quote.market : book.currency.pair)
-        let log = (cached.conversion?.value ?? quote.value).logarithm
+        let log = (cached.price.conversion?.value ?? quote.value).logarithm
         return ReferencePrice(
             market: market, exchange: quote.source, log: log, at: boottime, readLog: log, since: boottime)
     }
@@ -206,7 +204,9 @@ package struct PriceTracker: ~Copyable, Sendable {
     }
 
     /// The sources of the price that was shown last: one, or the members of a median.
-    private var shownSources: [String] { state.consensus?.sources ?? [state.quote?.supplier].compactMap(\.self) }
+    private var shownSources: [String] {
+        state.standing.consensus?.sources ?? [state.quote?.supplier].compactMap(\.self)
+    }
 
     /// Records the end of a round that requested a source. Without a price the place stays: the reference price may be a stream's.
     mutating func requested(hasPrice: Bool) {
@@ -286,11 +286,11 @@ package struct PriceTracker: ~Copyable, Sendable {
             if let price = book.newest(market) { note(price, &actions) }
         }
         failing.formUnion((actions.rejected + actions.doubted).map(\.source))
-        if let quote = decision.quote {
-            if isTick { count(decision.confirmation) }
-            show(quote, decision, &actions)
-            if let outliers = decision.consensus?.outliers, !outliers.isEmpty {
-                actions.events.append(.outliers(outliers, value: quote.value))
+        if let price = decision.price {
+            if isTick { count(price.confirmation) }
+            show(price, decision, &actions)
+            if let outliers = decision.standing.consensus?.outliers, !outliers.isEmpty {
+                actions.events.append(.outliers(outliers, value: price.quote.value))
             }
         } else {
             if isTick { validated.withheld += 1 }
@@ -305,20 +305,20 @@ package struct PriceTracker: ~Copyable, Sendable {
 
     package mutating func paused(_ ticking: Ticking = .paused) -> Actions {
         isPaused = true
-        (state.ticking, state.awaitsTick) = (ticking, true)
-        if state.quote != nil { state.freshness = .stale }
-        state.freshUntil = nil
-        state.failure = PriceState.pausedFailure
-        return Actions(publish: state, isTick: true)
+        (state.ticks.ticking, state.ticks.awaitsTick) = (ticking, true)
+        if state.price != nil { state.ticks.freshness = .stale }
+        state.ticks.freshUntil = nil
+        state.ticks.failure = PriceState.pausedFailure
+        return Actions(publish: state, publication: .pause)
     }
 
     /// Records that the ticks start again: a price that arrives before the first tick is a current one.
     package mutating func resumed() -> Actions {
         guard isPaused else { return Actions() }
         isPaused = false
-        state.ticking = .running
+        state.ticks.ticking = .running
         let reason = "no tick since the ticks were resumed"
-        if state.freshness == .fresh { state.agedFailure = reason } else { state.failure = reason }
+        if state.freshness == .fresh { state.ticks.agedFailure = reason } else { state.ticks.failure = reason }
         return Actions(publish: state)
     }
 
@@ -326,21 +326,23 @@ package struct PriceTracker: ~Copyable, Sendable {
 
     private mutating func begin(_ isTick: Bool, _ actions: inout Actions) {
         guard isTick else { return }
-        state.tick += 1
-        actions.isTick = true
+        state.ticks.number += 1
+        actions.publication = .tick
         isPaused = false
-        (state.ticking, state.awaitsTick) = (.running, false)
+        (state.ticks.ticking, state.ticks.awaitsTick) = (.running, false)
     }
 
     /// Whether the price stays current although no source was requested: the limits of its source did not allow it yet.
     private func isHeld(over failure: FetchFailure, at now: BootTime) -> Bool {
-        guard state.freshness == .fresh, let freshUntil = state.freshUntil, now <= freshUntil else { return false }
+        guard state.freshness == .fresh, let freshUntil = state.ticks.freshUntil, now <= freshUntil else {
+            return false
+        }
         return failure.skipped.contains { $0.reason == .limit && shownSources.contains($0.source) }
     }
 
-    private mutating func count(_ confirmation: Confirmation) {
+    private mutating func count(_ confirmation: Confirmation?) {
         switch confirmation {
-        case .single: break
+        case .single, nil: break
         case .confirmed: validated.confirmed += 1
         case .unconfirmed: validated.unconfirmed += 1
         }
@@ -350,10 +352,12 @@ package struct PriceTracker: ~Copyable, Sendable {
         let split = state.freshness == .fresh ? belief.split?.current(at: boottime)?.text(book.currency) : nil
         let warnings = [split, PegRule.warning(for: state.quote, belief.peg, rules.peg, at: boottime)].compactMap(
             \.self)
-        if state.derivation == nil { state.warning = warnings.isEmpty ? nil : warnings.joined(separator: "; ") }
-        state.isInDoubt =
+        if state.derivation == nil {
+            state.standing.warning = warnings.isEmpty ? nil : warnings.joined(separator: "; ")
+        }
+        state.standing.isInDoubt =
             state.confirmation == .unconfirmed || split != nil
-            || PegRule.isOffPeg(state.quote, state.conversion, belief.peg, at: boottime)
+            || PegRule.isOffPeg(state.quote, state.price?.conversion, belief.peg, at: boottime)
         if let quote = state.quote, state.derivation == nil, (split != nil) != (contradictedSince != nil) {
             if let split {
                 contradictedSince = boottime
@@ -367,32 +371,25 @@ package struct PriceTracker: ~Copyable, Sendable {
         wasOffPeg = rate.isOffPeg
     }
 
-    private mutating func show(_ quote: PriceQuote, _ decision: Decision, _ actions: inout Actions) {
+    private mutating func show(_ price: ShownPrice, _ decision: Decision, _ actions: inout Actions) {
         if state.freshness != .fresh, !isPaused {
-            actions.events.append(.becameFresh(quote, failedTicks: failedTicks))
+            actions.events.append(.becameFresh(price.quote, failedTicks: failedTicks))
         }
-        if state.derivation != nil, state.freshness == .fresh { actions.events.append(.marketAgain(quote)) }
-        state.derivation = nil
-        state.confirmation = decision.confirmation
-        state.consensus = decision.consensus
-        state.conversion = decision.conversion
-        state.uncertainty = decision.uncertainty
-        let boottime = decision.observed.boottime
-        setFresh(quote, observed: boottime, until: boottime + PaceRule.lasts(freshFor, decision.pace))
+        if state.derivation != nil, state.freshness == .fresh { actions.events.append(.marketAgain(price.quote)) }
+        let until = decision.observed.boottime + PaceRule.lasts(freshFor, decision.pace)
+        setFresh(price, decision.standing, until: until)
     }
 
-    /// Makes a quote the current one, and keeps it with what the state says of it.
-    private mutating func setFresh(_ quote: PriceQuote, observed: BootTime, until freshUntil: BootTime) {
+    /// Makes a price the current one, and keeps it.
+    private mutating func setFresh(_ price: ShownPrice, _ standing: Standing, until freshUntil: BootTime) {
         failedTicks = 0
-        state.quote = quote
-        state.observedBoottime = observed
-        state.freshness = .fresh
-        state.freshUntil = freshUntil
-        state.failure = nil
-        state.agedFailure = isPaused ? PriceState.pausedFailure : nil
-        kept = CachedPrice(
-            quote: quote, observedBoottime: observed, confirmation: state.confirmation, conversion: state.conversion,
-            derivation: state.derivation, positions: book.positions, learned: belief.learned(at: observed))
+        (state.price, state.standing) = (price, standing)
+        state.ticks.freshness = .fresh
+        state.ticks.freshUntil = freshUntil
+        state.ticks.failure = nil
+        state.ticks.agedFailure = isPaused ? PriceState.pausedFailure : nil
+        let learned = price.observedBoottime.map { belief.learned(at: $0) }
+        kept = CachedPrice(price, positions: book.positions, learned: learned)
     }
 
     /// Shows the derived price if there is one; otherwise the last price is stale.
@@ -407,15 +404,10 @@ package struct PriceTracker: ~Copyable, Sendable {
         if isNew, !isPaused {
             actions.events.append(
                 derived.isInstead
-                    ? .derivedInstead(failure: failure.description, derived.quote, derived.derivation)
-                    : .becameFresh(derived.quote, failedTicks: failedTicks))
+                    ? .derivedInstead(failure: failure.description, derived.price.quote, derived.derivation)
+                    : .becameFresh(derived.price.quote, failedTicks: failedTicks))
         }
-        state.confirmation = .unconfirmed
-        (state.consensus, state.conversion) = (nil, nil)
-        state.uncertainty = derived.uncertainty
-        state.derivation = derived.derivation
-        state.warning = derived.warning
-        setFresh(derived.quote, observed: derived.observed, until: derived.freshUntil + freshFor / 2)
+        setFresh(derived.price, derived.standing, until: derived.freshUntil + freshFor / 2)
     }
 
     private mutating func becomeStale(_ failure: FetchFailure, isTick: Bool, _ actions: inout Actions) {
@@ -427,9 +419,9 @@ package struct PriceTracker: ~Copyable, Sendable {
         }
         failedTicks += 1
         failedInAll += 1
-        state.freshness = state.quote == nil ? .none : .stale
-        state.freshUntil = nil
-        state.failure = failure.description
+        state.ticks.freshness = state.price == nil ? .none : .stale
+        state.ticks.freshUntil = nil
+        state.ticks.failure = failure.description
     }
 
     private mutating func forgetNewest(_ failures: [SourceFailure]) {

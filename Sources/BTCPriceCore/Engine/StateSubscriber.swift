@@ -6,12 +6,23 @@ package struct KeptState: Sendable, Hashable {
     package let cooldowns: [String: KeptCooldown]
 }
 
+/// Why a state is published.
+package enum Publication: Sendable {
+    /// A tick has made it. Every watcher gets one reply per tick.
+    case tick
+    /// The ticks were paused. Every watcher gets it, too.
+    case pause
+    /// It has changed between the ticks: only the watchers of changes get it.
+    case change
+
+    package var isForAllWatchers: Bool { self != .change }
+}
+
 /// Receives the states that the engine publishes.
 package protocol StateSubscriber: Sendable {
     /// Called for each state, in the order of subscription. Must not block for longer than a write to memory takes.
     /// - Parameters:
-    ///   - isTick: Whether a tick has made it: watchers get one reply per tick.
     ///   - isFirst: Whether it is the first currency's.
     ///   - kept: What must be stored before the state is shown; `nil` if that has not changed.
-    func receive(_ state: PriceState, isTick: Bool, isFirst: Bool, kept: KeptState?)
+    func receive(_ state: PriceState, _ publication: Publication, isFirst: Bool, kept: KeptState?)
 }

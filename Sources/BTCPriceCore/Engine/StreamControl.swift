@@ -38,7 +38,7 @@ package actor StreamControl: StateSubscriber {
     }
 
     /// A client that has gone is noticed when a state is published.
-    package nonisolated func receive(_: PriceState, isTick _: Bool, isFirst _: Bool, kept _: KeptState?) {
+    package nonisolated func receive(_: PriceState, _: Publication, isFirst _: Bool, kept _: KeptState?) {
         guard wanted != told.withLock(\.self) else { return }
         Task { await follow() }
     }

@@ -79,8 +79,8 @@ package actor TickControl: StateSubscriber {
     }
 
     /// Pauses the ticks after a tick if no client has wanted a price for a long time.
-    package nonisolated func receive(_: PriceState, isTick: Bool, isFirst: Bool, kept: KeptState?) {
-        guard isTick, isFirst, mayPause else { return }
+    package nonisolated func receive(_: PriceState, _ publication: Publication, isFirst: Bool, kept: KeptState?) {
+        guard publication == .tick, isFirst, mayPause else { return }
         // Not awaited: a pause waits for the end of this tick.
         Task { await pauseIfIdle() }
     }

@@ -57,7 +57,7 @@ final class TrackedCurrency {
         // A state that has grown too old since it was published became stale when its time was over.
         let isAged = state.freshness != tracker.state.freshness
         return TickRecord(
-            state: state, since: present.wallTime(of: isAged ? tracker.state.freshUntil ?? since : since),
+            state: state, since: present.wallTime(of: isAged ? tracker.state.ticks.freshUntil ?? since : since),
             failed: tracker.failedInAll, skipped: skippedTicks, lastTick: lastTick.map(present.wallTime),
             durations: durations, validated: tracker.validated, pegRate: tracker.pegRate,
             lastPrices: tracker.lastPrices, verdicts: tracker.verdicts, claims: tracker.claims,

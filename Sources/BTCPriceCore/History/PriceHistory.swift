@@ -76,7 +76,7 @@ package final class PriceHistory: Sendable {
             let closed = state.close(but: Candle.Step.minute.start(of: second), rewritten: rewritten)
             if !closed.isEmpty { store.keep(closed) }
             return state.currencies[currency, default: CurrencyHistory()].add(
-                price, isInDoubt: published.isInDoubt, isTick: isTick, at: second)
+                price, isInDoubt: published.standing.isInDoubt, isTick: isTick, at: second)
         }
     }
 

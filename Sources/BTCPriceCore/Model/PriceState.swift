@@ -18,74 +18,87 @@ package enum Confirmation: String, Sendable, Hashable, CaseIterable {
     case unconfirmed
 }
 
-/// The result of the last tick: everything that a client receives about the price.
-package struct PriceState: Sendable, Hashable {
-    /// The number of the last finished tick, from 1; 0 before the first.
-    package var tick: Int64
-    package var freshness: Freshness
-    /// The last valid quote; `nil` exactly when ``freshness`` is `none`.
-    package var quote: PriceQuote?
-    /// When ``quote`` was observed; `nil` if only its wall-clock time is known.
+/// A price that is shown, with what it is made of. A restart keeps it.
+package struct ShownPrice: Sendable, Hashable {
+    package var quote: PriceQuote
+    /// When ``quote`` was observed; `nil` if only its wall-clock time is known (after a reboot).
     package var observedBoottime: BootTime?
+    /// What other exchanges said about it; `nil` if that is not known.
     package var confirmation: Confirmation?
-    /// Why the last tick failed, in one line; `paused` while paused.
-    package var failure: String?
-    /// What to know about the price: USDT is off its peg, or other exchanges contradict it and are not outvoted.
-    package var warning: String?
-    /// The consensus that ``quote`` is the median of, if it is a median.
-    package var consensus: Consensus?
     /// The conversion of ``quote`` to dollars, if it was read in USDT.
     package var conversion: Conversion?
-    /// How certain ``quote`` is; `nil` if only one market is known.
-    package var uncertainty: Uncertainty?
-    /// The movement of the price in the last 24 hours; `nil` if that is not known.
-    package var day: PriceDay?
     /// What ``quote`` is made of, if it is derived from the price in another currency: no market's price.
     package var derivation: Derivation?
-    /// Whether the ticks run; `nil` if a daemon does not say it.
-    package var ticking: Ticking?
-    /// Until when the state is fresh; `nil` if it is not fresh.
-    package var freshUntil: BootTime?
-    /// Whether no tick has ended since the ticks were started or resumed. Known only in the daemon.
-    package var awaitsTick = false
-
-    /// The ISO 4217 code of the state's currency.
-    package var currency: String
-    /// Why the price is stale after ``freshUntil``, for example `paused`; `nil` if only the next tick did not end in time.
-    package var agedFailure: String?
-    /// Whether ``quote`` is in doubt: unconfirmed, contradicted, or in USDT off its peg.
-    package var isInDoubt = false
 
     package init(
-        tick: Int64, freshness: Freshness, quote: PriceQuote?, observedBoottime: BootTime?,
-        confirmation: Confirmation?, failure: String?, warning: String? = nil, consensus: Consensus? = nil,
-        conversion: Conversion? = nil, uncertainty: Uncertainty? = nil, currency: String = Currency.usd.rawValue,
-        day: PriceDay? = nil, derivation: Derivation? = nil, freshUntil: BootTime? = nil
+        _ quote: PriceQuote, observedBoottime: BootTime? = nil, confirmation: Confirmation? = nil,
+        conversion: Conversion? = nil, derivation: Derivation? = nil
     ) {
-        self.tick = tick
-        self.freshness = freshness
         self.quote = quote
         self.observedBoottime = observedBoottime
         self.confirmation = confirmation
-        self.failure = failure
-        self.warning = warning
-        self.consensus = consensus
         self.conversion = conversion
-        self.uncertainty = uncertainty
-        self.currency = currency
-        self.day = day
         self.derivation = derivation
-        self.freshUntil = freshUntil
     }
+}
+
+/// What is known about a price at the moment. It is never stored.
+package struct Standing: Sendable, Hashable {
+    /// How certain the price is; `nil` if only one market is known.
+    package var uncertainty: Uncertainty?
+    /// The consensus that it is the median of, if it is a median.
+    package var consensus: Consensus?
+    /// What to know about it: USDT is off its peg, or other exchanges contradict it and are not outvoted.
+    package var warning: String?
+    /// Whether it is in doubt: unconfirmed, contradicted, or in USDT off its peg. Known only in the daemon.
+    package var isInDoubt = false
+}
+
+/// What the ticks have done. It is never stored.
+package struct TickState: Sendable, Hashable {
+    /// The number of the last finished tick, from 1; 0 before the first.
+    package var number: Int64 = 0
+    package var freshness: Freshness
+    /// Until when the price is fresh; `nil` if it is not fresh.
+    package var freshUntil: BootTime?
+    /// Why the last tick failed, in one line; `paused` while paused.
+    package var failure: String?
+    /// Why the price is stale after ``freshUntil``, for example `paused`; `nil` if only the next tick did not end in time.
+    package var agedFailure: String?
+    /// Whether the ticks run; `nil` if a daemon does not say it.
+    package var ticking: Ticking?
+    /// Whether no tick has ended since the ticks were started or resumed. Known only in the daemon.
+    package var awaitsTick = false
+}
+
+/// Everything that a client receives about the price of one currency.
+package struct PriceState: Sendable, Hashable {
+    /// The last valid price; `nil` exactly when ``freshness`` is `none`.
+    package var price: ShownPrice?
+    package var standing = Standing()
+    package var ticks: TickState
+    /// The movement of the price in the last 24 hours; `nil` if that is not known.
+    package var day: PriceDay?
+    /// The ISO 4217 code of the state's currency.
+    package var currency: String
+
+    init(_ price: ShownPrice?, _ ticks: TickState, currency: String) {
+        (self.price, self.ticks, self.currency) = (price, ticks, currency)
+    }
+
+    package var quote: PriceQuote? { price?.quote }
+    package var observedBoottime: BootTime? { price?.observedBoottime }
+    package var confirmation: Confirmation? { price?.confirmation }
+    package var derivation: Derivation? { price?.derivation }
+    package var freshness: Freshness { ticks.freshness }
+    package var failure: String? { ticks.failure }
 
     /// The state before the first price.
     package static func empty(of currency: Currency = .usd) -> PriceState {
-        PriceState(
-            tick: 0, freshness: .none, quote: nil, observedBoottime: nil, confirmation: nil, failure: nil,
-            currency: currency.rawValue)
+        PriceState(nil, TickState(freshness: .none), currency: currency.rawValue)
     }
 
-    /// The value of ``PriceState/failure`` while the ticks are paused.
+    /// The value of ``TickState/failure`` while the ticks are paused.
     package static let pausedFailure = "paused"
 
     /// How far in the future an observation may be, because the clock was read before the state arrived.
@@ -120,11 +133,11 @@ package struct PriceState: Sendable, Hashable {
     ///
     /// This prevents a stuck ticker from showing an old price as current.
     package func aged(at boottime: BootTime) -> PriceState {
-        guard freshness == .fresh, let freshUntil, boottime > freshUntil else { return self }
+        guard freshness == .fresh, let freshUntil = ticks.freshUntil, boottime > freshUntil else { return self }
         var aged = self
-        aged.freshness = .stale
-        aged.failure = agedFailure ?? "no tick has finished in time since this price"
-        aged.freshUntil = nil
+        aged.ticks.freshness = .stale
+        aged.ticks.failure = ticks.agedFailure ?? "no tick has finished in time since this price"
+        aged.ticks.freshUntil = nil
         return aged
     }
 }

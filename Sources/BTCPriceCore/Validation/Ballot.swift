@@ -293,16 +293,18 @@ struct Ballot {
     ) -> Decision {
         let (side, source) = (side ?? vote.members, price.market.venue)
         let confirmation = isDoubtful ? .unconfirmed : confirmation
-        var decision = Decision(showing: price, confirmation)
-        decision.quote = PriceQuote(
-            value: price.value, currency: claims.book.currency.rawValue, timestamp: price.arrival.wall,
-            source: price.origin?.source ?? source, market: price.pair, via: price.origin.map { _ in source })
+        var shown = ShownPrice(
+            PriceQuote(
+                value: price.value, currency: claims.book.currency.rawValue, timestamp: price.arrival.wall,
+                source: price.origin?.source ?? source, market: price.pair, via: price.origin.map { _ in source }),
+            observedBoottime: price.at, confirmation: confirmation)
+        if claims.rules.peg == .convert, price.isInTether, let (value, conversion) = converted(price) {
+            shown.quote.value = value
+            shown.conversion = conversion
+        }
+        var decision = Decision(showing: shown, price)
         for claim in side { decision.verdicts[claim.price.market] = .agrees }
         decision.verdicts[price.market] = .used
-        if claims.rules.peg == .convert, price.isInTether, let (value, conversion) = converted(price) {
-            decision.quote?.value = value
-            decision.conversion = conversion
-        }
         // Old prices imply nothing new about USDT.
         belief.imply(side.filter(\.opposes).map(\.price), beside: claims.book.stated)
         let agreed = isDoubtful ? nil : agreed

@@ -1,15 +1,12 @@
 /// What the selector decided: the price to show or why there is none, and a verdict on each market. A pure value.
 package struct Decision: Sendable {
     /// The price to show; `nil` if it is withheld.
-    package internal(set) var quote: PriceQuote?
-    /// When it was observed, on both clocks.
-    package internal(set) var observed: ObservationTime
-    package internal(set) var confirmation: Confirmation
-    package internal(set) var consensus: Consensus?
-    package internal(set) var conversion: Conversion?
+    package internal(set) var price: ShownPrice?
+    package internal(set) var standing = Standing()
+    /// When the price was observed, shown or not, on both clocks.
+    let observed: ObservationTime
     /// The sides, if others contradict the price and are not outvoted.
     var split: Split?
-    package internal(set) var uncertainty: Uncertainty?
     /// The minimum time until its source can give another one.
     package internal(set) var pace = Duration.zero
     /// Why the price is withheld; `nil` if it is shown.
@@ -24,18 +21,18 @@ package struct Decision: Sendable {
     /// The price that is shown, as it was read, or the median.
     private(set) var accepted: MarketObservation?
 
+    package var quote: PriceQuote? { price?.quote }
+
     func rejects(_ market: Market) -> Bool { rejected.contains { $0.source == market.venue } }
 
-    /// A decision to show a price; the quote follows.
-    init(showing price: MarketObservation, _ confirmation: Confirmation) {
-        (accepted, observed, pace) = (price, price.arrival, price.pace)
-        self.confirmation = confirmation
+    /// A decision to show a price, which is `read`.
+    init(showing price: ShownPrice, _ read: MarketObservation) {
+        (self.price, accepted, observed, pace) = (price, read, read.arrival, read.pace)
     }
 
     /// A decision to show nothing new.
     init(withholding error: PriceLoadingError, of source: String, observed: ObservationTime) {
         self.observed = observed
-        confirmation = .single
         withheld = SourceFailure(source: source, error: error)
     }
 }

@@ -4,23 +4,25 @@
 package struct ObservationBook: Sendable {
     /// What one market has said at one address. It is forgotten with the address.
     private struct Record: Sendable {
-        /// The newest valid price; `nil` if the last request failed.
-        var newest: MarketObservation?
         /// The last valid price. It counts in the vote, also if a request has failed since.
         var last: MarketObservation?
+        /// Whether a request has failed since.
+        var hasFailed = false
         /// The newest position accepted, and when.
         var position: (value: FeedPosition, at: BootTime)?
         var trades = TradeGaps()
 
+        /// The last valid price; `nil` if the last request failed.
+        var newest: MarketObservation? { hasFailed ? nil : last }
+
         mutating func keep(_ observation: MarketObservation, at boottime: BootTime) {
-            newest = observation
             // A price of a stream has no position.
-            if let before = last, before.value == observation.value,
-                observation.position == nil || observation.position == position?.value
-            {
-                newest?.since = before.since
-            }
-            last = newest
+            let isSame =
+                last?.value == observation.value
+                && (observation.position == nil || observation.position == position?.value)
+            let since = isSame ? last?.since : nil
+            (last, hasFailed) = (observation, false)
+            if let since { last?.since = since }
             if let position = observation.position { self.position = (position, boottime) }
         }
     }
@@ -110,7 +112,7 @@ package struct ObservationBook: Sendable {
     }
 
     /// Records that a market gave no price: its last one is no longer its newest.
-    mutating func failed(_ market: Market) { records[market]?.newest = nil }
+    mutating func failed(_ market: Market) { records[market]?.hasFailed = true }
 
     /// Records that a source's request failed.
     mutating func failed(source: String) {

@@ -24,7 +24,7 @@ package enum PriceSelector {
         for market in round.markets where decision.verdicts[market] == nil {
             decision.verdicts[market] = verdict(on: market, in: round)
         }
-        decision.uncertainty = UncertaintyRule.estimate(decision, claims)
+        decision.standing.uncertainty = UncertaintyRule.estimate(decision, claims)
         // A decision to show nothing leaves a split as it was, unless it is another one.
         next.end(with: decision.quote == nil ? decision.split ?? next.split : decision.split)
         if decision.quote != nil { compareOthers(decision, claims, round, &next) }

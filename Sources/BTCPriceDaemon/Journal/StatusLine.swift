@@ -22,12 +22,13 @@ final class StatusLine: StateSubscriber {
         self.now = now
     }
 
-    func receive(_ state: PriceState, isTick: Bool, isFirst: Bool, kept: KeptState?) {
+    func receive(_ state: PriceState, _: Publication, isFirst: Bool, kept: KeptState?) {
         guard isFirst else { return }
         let boottime = now().boottime
         let isDue = last.withLock { last in
             var next = Last(
-                freshness: state.freshness, source: state.quote?.sourceText, ticking: state.ticking, saidAt: last.saidAt
+                freshness: state.freshness, source: state.quote?.sourceText, ticking: state.ticks.ticking,
+                saidAt: last.saidAt
             )
             guard next != last || boottime - last.saidAt >= Self.period else { return false }
             next.saidAt = boottime
@@ -40,7 +41,7 @@ final class StatusLine: StateSubscriber {
     /// One line with the time of the observation, since an age would become wrong.
     static func text(_ state: PriceState) -> String {
         let reason: String? =
-            switch state.ticking {
+            switch state.ticks.ticking {
             case .paused: "paused by a user until 'btcctl resume'"
             case .idle: "idle until a program reads the price"
             case .running, nil: state.failure

@@ -31,7 +31,7 @@ struct PeerReading: Sendable {
         {
             return last.price
         }
-        let plusMinus = isUnconfirmed ? message.state.uncertainty?.plusMinus ?? .zero : .zero
+        let plusMinus = isUnconfirmed ? message.state.standing.uncertainty?.plusMinus ?? .zero : .zero
         let share = max(0, plusMinus.double / quote.value.double)
         var price = LoadedPrice(market, quote.value, halfSpread: min(share, Quotes.widestSpread.double / 2))
         price.observed =
@@ -63,7 +63,7 @@ struct PeerReading: Sendable {
             throw .invalidData("a price from a source with an invalid name: \(oneLine(quote.source))")
         }
         // A price that the peer has converted is in dollars.
-        let pair = state.conversion == nil ? quote.market : "BTC/USD"
+        let pair = state.price?.conversion == nil ? quote.market : "BTC/USD"
         return (quote, PriceOrigin(source: quote.source, pair: pair, instance: message.instance))
     }
 }

@@ -26,8 +26,8 @@ struct DaemonClock {
     func converted(_ message: StateMessage) -> StateMessage {
         var message = message
         message.boottime? += ahead
-        message.state.observedBoottime? += ahead
-        message.state.conversion?.measuredBoottime += ahead
+        message.state.price?.observedBoottime? += ahead
+        message.state.price?.conversion?.measuredBoottime += ahead
         return message
     }
 

@@ -29,23 +29,27 @@ extension StateMessage: JSONMessage {
     package static var blank: StateMessage { StateMessage(instance: "", state: .empty()) }
 
     package mutating func visit(_ fields: inout JSONFields) throws(JSONFieldError) {
+        var (quote, price) = (state.price?.quote, state.price ?? ShownPrice(.blank))
         try fields.required("instance", &instance, .text)
-        try fields.required("tick", &state.tick, .integer)
-        try fields.required("freshness", &state.freshness, .choice)
-        try fields.optional("quote", &state.quote, .message)
-        try fields.optional("observedBoottime", &state.observedBoottime, .boottime)
-        try fields.optional("confirmation", &state.confirmation, .choice)
-        try fields.optional("failure", &state.failure, .text)
-        try fields.optional("warning", &state.warning, .text)
-        fields.lenient("consensus", &state.consensus, .message)
-        try fields.optional("conversion", &state.conversion, .message)
-        fields.lenient("uncertainty", &state.uncertainty, .message)
+        try fields.required("tick", &state.ticks.number, .integer)
+        try fields.required("freshness", &state.ticks.freshness, .choice)
+        try fields.optional("quote", &quote, .message)
+        try fields.optional("observedBoottime", &price.observedBoottime, .boottime)
+        try fields.optional("confirmation", &price.confirmation, .choice)
+        try fields.optional("failure", &state.ticks.failure, .text)
+        try fields.optional("warning", &state.standing.warning, .text)
+        fields.lenient("consensus", &state.standing.consensus, .message)
+        try fields.optional("conversion", &price.conversion, .message)
+        fields.lenient("uncertainty", &state.standing.uncertainty, .message)
         // Absent in messages of btc-priced 0.1.0, which keeps only dollars.
         try fields.added("currency", &state.currency, .text)
         fields.lenient("day", &state.day, .message)
-        try fields.optional("derived", &state.derivation, .message)
-        fields.lenient("ticking", &state.ticking, .choice)
+        try fields.optional("derived", &price.derivation, .message)
+        fields.lenient("ticking", &state.ticks.ticking, .choice)
         fields.lenient("boottime", &boottime, .boottime)
+        guard fields.isReading else { return }
+        if let quote { price.quote = quote }
+        state.price = quote == nil ? nil : price
     }
 }
 

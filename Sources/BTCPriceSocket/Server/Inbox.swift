@@ -7,7 +7,7 @@ final class Inbox: Sendable {
     /// What has arrived since the loop last took a delivery.
     struct Delivery {
         /// States for the watchers, in order.
-        var fanOut: [(state: PriceState, version: UInt64, isTick: Bool)] = []
+        var fanOut: [(state: PriceState, version: UInt64, isForAll: Bool)] = []
         /// Replies to pending calls, by connection.
         var answers: [(connection: UInt64, uid: UInt32?, answer: CallAnswer)] = []
         var beat: UInt64 = 0
@@ -65,8 +65,8 @@ final class Inbox: Sendable {
     }
 
     /// Publishes a state. Without watchers the loop is not woken: the next call finds the state.
-    /// - Parameter isTick: Whether the state is from a tick. Any other state is sent only to the watchers of changes.
-    func publish(_ state: PriceState, isTick: Bool) {
+    /// - Parameter isForAll: Whether it is for all watchers. Any other state is sent only to the watchers of changes.
+    func publish(_ state: PriceState, isForAll: Bool) {
         deliver { contents in
             contents.version += 1
             if let index = contents.states.firstIndex(where: { $0.state.currency == state.currency }) {
@@ -75,15 +75,15 @@ final class Inbox: Sendable {
                 contents.states.append((state, contents.version))
             }
             version.store(contents.version, ordering: .releasing)
-            guard (isTick ? contents.watchers : contents.changeWatchers) > 0 else { return false }
+            guard (isForAll ? contents.watchers : contents.changeWatchers) > 0 else { return false }
             // While watchers are served, changes of a currency do not queue up.
-            if !isTick,
+            if !isForAll,
                 let last = contents.delivery.fanOut.lastIndex(where: { $0.state.currency == state.currency }),
-                !contents.delivery.fanOut[last].isTick
+                !contents.delivery.fanOut[last].isForAll
             {
                 contents.delivery.fanOut.remove(at: last)
             }
-            contents.delivery.fanOut.append((state, contents.version, isTick))
+            contents.delivery.fanOut.append((state, contents.version, isForAll))
             return true
         }
     }

@@ -64,8 +64,8 @@ package final class PriceServer: StateSubscriber {
     }
 
     /// Replies to calls with the state from now on, and sends it to the watchers. If it is not from a tick, only those of changes get it.
-    package func receive(_ state: PriceState, isTick: Bool, isFirst: Bool, kept: KeptState?) {
-        inbox.publish(state, isTick: isTick)
+    package func receive(_ state: PriceState, _ publication: Publication, isFirst: Bool, kept: KeptState?) {
+        inbox.publish(state, isForAll: publication.isForAllWatchers)
     }
 
     /// Sets the currencies and their order. The first one is the default if a client names none. Watches of others end with an error.

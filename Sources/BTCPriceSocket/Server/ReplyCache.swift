@@ -11,7 +11,7 @@ enum TooOld: Equatable {
     /// - Returns: `nil` if the price is not too old.
     init?(_ state: PriceState, _ maxAge: Int64?, at boottime: BootTime) {
         guard let maxAge, !state.isWithin(maxAge, at: boottime) else { return nil }
-        let waits = state.awaitsTick && state.ticking != .paused
+        let waits = state.ticks.awaitsTick && state.ticks.ticking != .paused
         self = waits ? .waits : .refuses(.tooOld(state.aged(at: boottime), at: boottime))
     }
 }
@@ -88,7 +88,7 @@ struct ReplyCache {
     mutating func reply(_ currency: String?, continues: Bool, at boottime: BootTime) -> [UInt8] {
         guard let place = place(of: currency) else { return [] }
         if boottime > shown[place].trueUntil {
-            let freshUntil = shown[place].state.freshUntil.flatMap { $0 < boottime ? nil : $0 } ?? .max
+            let freshUntil = shown[place].state.ticks.freshUntil.flatMap { $0 < boottime ? nil : $0 } ?? .max
             shown[place].trueUntil = min(freshUntil, boottime + Self.sharedFor)
             (shown[place].single, shown[place].continued) = (nil, nil)
         }

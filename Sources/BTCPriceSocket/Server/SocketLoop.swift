@@ -117,12 +117,12 @@ struct SocketLoop: ~Copyable {
         }
         environment.inbox.refresh(&replies)
         if delivery.currenciesChanged { endWatchesOfOthers() }
-        for (state, version, isTick) in delivery.fanOut {
+        for (state, version, isForAll) in delivery.fanOut {
             // Finish the previous fan-out first: no watcher may miss a tick because of the slices.
             continueFanOut(atMost: .max)
             let bytes = ReplyCache.reply(state, instance: replies.instance, continues: true, at: boottime)
             fanOut = (bytes, state, version)
-            watchers.beginFanOut(isTick: isTick)
+            watchers.beginFanOut(isForAll: isForAll)
         }
     }
 

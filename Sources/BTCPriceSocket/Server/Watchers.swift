@@ -3,7 +3,7 @@ struct Watchers {
     private var ofTicks = WatcherList()
     private var ofChanges = WatcherList()
     /// Whether the present fan-out is for all of them.
-    private var isTick = true
+    private var isForAll = true
 
     var count: Int { ofTicks.count + ofChanges.count }
 
@@ -22,15 +22,15 @@ struct Watchers {
     }
 
     /// Starts a fan-out.
-    /// - Parameter isTick: Whether it is for all watchers, or only for those of changes.
-    mutating func beginFanOut(isTick: Bool = true) {
-        self.isTick = isTick
+    /// - Parameter isForAll: Whether it is for all watchers, or only for those of changes.
+    mutating func beginFanOut(isForAll: Bool = true) {
+        self.isForAll = isForAll
         ofTicks.beginFanOut()
         ofChanges.beginFanOut()
     }
 
     /// The next watcher to serve; `nil` if all are served.
-    mutating func nextToServe() -> Int32? { (isTick ? ofTicks.nextToServe() : nil) ?? ofChanges.nextToServe() }
+    mutating func nextToServe() -> Int32? { (isForAll ? ofTicks.nextToServe() : nil) ?? ofChanges.nextToServe() }
 }
 
 /// Watchers of one kind, and the progress of a fan-out to them.

@@ -58,12 +58,12 @@ struct FollowedQuote: Sendable {
     var claimedInstance: String? { last?.state.instance }
 
     /// When the price becomes stale without another message; `nil` if it is not fresh.
-    var freshUntil: BootTime? { state.state.freshUntil }
+    var freshUntil: BootTime? { state.state.ticks.freshUntil }
 
     /// Sets the failure to report if no message arrives.
     mutating func expect(_ reason: String) {
         silence = reason
-        state.state.agedFailure = reason
+        state.state.ticks.agedFailure = reason
     }
 
     /// Records that no message arrives.
@@ -72,7 +72,7 @@ struct FollowedQuote: Sendable {
     mutating func silent(because reason: String) -> Bool {
         expect(reason)
         guard state.state.freshness != .fresh, state.state.failure != reason else { return false }
-        state.state.failure = reason
+        state.state.ticks.failure = reason
         return true
     }
 
@@ -127,13 +127,13 @@ struct FollowedQuote: Sendable {
         state = message.state
         // Another publisher can copy an instance. Publishers with the same one would count as a single peer.
         state.instance = "\(publisher)/\(message.state.instance)"
-        state.state.agedFailure = silence
-        state.state.freshUntil = nil
+        state.state.ticks.agedFailure = silence
+        state.state.ticks.freshUntil = nil
         guard state.state.quote != nil else {
-            (state.state.freshness, state.state.observedBoottime) = (.none, nil)
+            state.state.ticks.freshness = .none
             return
         }
-        if state.state.freshness == .none { state.state.freshness = .stale }
+        if state.state.freshness == .none { state.state.ticks.freshness = .stale }
         // The delay of a retained message says nothing about the transit time, so it is not stored.
         var clock = self.clock
         let theirs = state.state.observedBoottime
@@ -141,13 +141,13 @@ struct FollowedQuote: Sendable {
             theirs.map { $0 + message.age }, message.publishedAt, of: message.state.instance, arrivedAt: now)
         if !isRetained { self.clock = clock }
         let observed = Self.possible(published.boottime - message.age)
-        state.state.observedBoottime = isEstimate ? nil : observed
-        if let theirs, let measured = state.state.conversion?.measuredBoottime {
+        state.state.price?.observedBoottime = isEstimate ? nil : observed
+        if let theirs, let measured = state.state.price?.conversion?.measuredBoottime {
             // The conversion also has a time of the publisher's clock.
-            state.state.conversion?.measuredBoottime = Self.possible(measured + (observed - theirs))
+            state.state.price?.conversion?.measuredBoottime = Self.possible(measured + (observed - theirs))
         }
         guard state.state.freshness == .fresh else { return }
-        state.state.freshUntil = published.boottime + Self.silentIntervals * interval
+        state.state.ticks.freshUntil = published.boottime + Self.silentIntervals * interval
         state.state = state.state.aged(at: now.boottime)
     }
 

@@ -51,7 +51,7 @@ final class PublisherSocket: Sendable {
         }
         server.withLock { server in
             server?.change(instance: message.instance)
-            server?.receive(message.state, isTick: true, isFirst: false, kept: nil)
+            server?.receive(message.state, .tick, isFirst: false, kept: nil)
         }
     }
 

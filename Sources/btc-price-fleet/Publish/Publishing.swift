@@ -17,7 +17,7 @@ final class DaemonNews: Sendable {
     /// - Parameter boottime: The time of its arrival. The price is current for as long as a follower would take it for current.
     func put(_ message: StateMessage, interval: Int64, at boottime: BootTime) {
         var message = message
-        message.state.freshUntil = boottime + FollowedQuote.silentIntervals * interval
+        message.state.ticks.freshUntil = boottime + FollowedQuote.silentIntervals * interval
         contents.withLock { [message] contents in
             contents.states.removeAll { $0.message.state.currency == message.state.currency }
             contents.states.append((message, interval))

@@ -99,11 +99,11 @@ final class DaemonClient: Sendable {
         for var message in try connection.listCurrencies() where [nil, message.currency].contains(wanted.currency) {
             let state = message.price.state
             // Without a price, the daemon would request one from an exchange at each call. If it is idle, it must be woken.
-            if state.quote != nil || state.ticking == .idle {
+            if state.quote != nil || state.ticks.ticking == .idle {
                 switch try connection.getPrice(in: message.currency, maxAge: .seconds(wanted.maxAge)) {
                 case .success(let price): message.price = price
                 case .failure(let old):
-                    message.price.state.failure = old.reason ?? state.failure
+                    message.price.state.ticks.failure = old.reason ?? state.failure
                     tooOld[message.currency] = old
                 }
             }

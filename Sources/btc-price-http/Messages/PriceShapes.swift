@@ -19,19 +19,19 @@ enum PriceShapes {
         object["market"] = .string(quote.market)
         if let derivation = state.derivation { object["derived"] = .object(derivation.json) }
         if let confirmation = state.confirmation { object["confirmation"] = .string(confirmation.rawValue) }
-        if let uncertainty = state.uncertainty {
+        if let uncertainty = state.standing.uncertainty {
             object["uncertainty"] = .object([
                 "plusMinus": .string(uncertainty.plusMinus.description), "markets": .integer(uncertainty.markets),
             ])
         }
-        if let warning = state.warning { object["warning"] = .string(warning) }
+        if let warning = state.standing.warning { object["warning"] = .string(warning) }
         if let day = state.day { object["day"] = .object(Self.day(day)) }
         return object
     }
 
     /// Why a price is not current; `nil` if it is. It does not use the daemon's text, which may name addresses.
     static func reason(of state: PriceState) -> String? {
-        state.freshness == .fresh ? nil : StaleReason.text(of: state.failure, ticking: state.ticking)
+        state.freshness == .fresh ? nil : StaleReason.text(of: state.failure, ticking: state.ticks.ticking)
     }
 
     static func day(_ day: PriceDay) -> JSONObject {
@@ -70,7 +70,7 @@ enum PriceShapes {
     /// A currency with its price, if that is not too old.
     static func currency(_ message: CurrencyMessage, isCurrent: Bool, at now: ObservationTime) -> JSONObject {
         var state = message.price.state
-        if !isCurrent { state.quote = nil }
+        if !isCurrent { state.price = nil }
         var object = price(state, at: now)
         object["intervalMs"] = .integer(message.interval)
         object["sources"] = .array(message.sources.map { .string($0) })

@@ -183,9 +183,9 @@ final class EventStreams {
             // An update between the ticks is a fresh price that follows another fresh price of the same tick.
             let before = newest.first { $0.currency == currency }
             let isFresh = message.state.freshness == .fresh
-            let isChange = isFresh && before?.isFresh == true && before?.tick == message.state.tick
+            let isChange = isFresh && before?.isFresh == true && before?.tick == message.state.ticks.number
             let event = Event(
-                currency: currency, tick: message.state.tick, isFresh: isFresh,
+                currency: currency, tick: message.state.ticks.number, isFresh: isFresh,
                 bytes: ByteBuffer(string: "id: \(lastID)\nevent: price\ndata: \(text)\n\n"))
             if let index = newest.firstIndex(where: { $0.currency == currency }) {
                 newest[index] = event

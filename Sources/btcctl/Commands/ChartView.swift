@@ -102,7 +102,7 @@ struct ChartView {
         if isNew { (candles, self.currency, minute) = (requested, currency, present) }
         // Between two requests for candles, append the current price.
         if !isNew, state.freshness == .fresh, let price = state.quote?.value {
-            let isInDoubt = state.confirmation == .unconfirmed || state.warning != nil
+            let isInDoubt = state.confirmation == .unconfirmed || state.standing.warning != nil
             candles.append(Candle(start: now, price, isInDoubt: isInDoubt))
         }
         return state

@@ -109,7 +109,7 @@ struct Wait {
                         !condition.trusts(message.state.confirmation)
                     {
                         reason = "it is \(Self.text(quote)), and not confirmed"
-                        if message.state.confirmation == .unconfirmed, let warning = message.state.warning {
+                        if message.state.confirmation == .unconfirmed, let warning = message.state.standing.warning {
                             reason += ": \(warning)"
                         }
                     } else if message.state.freshness == .fresh, let quote = message.state.quote {

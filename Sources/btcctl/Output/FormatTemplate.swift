@@ -80,13 +80,13 @@ struct FormatTemplate: Equatable {
             case .freshness: state.freshness.rawValue
             case .confirmation: state.confirmation?.rawValue
             case .failure: state.failure ?? ""
-            case .warning: state.warning ?? ""
+            case .warning: state.standing.warning ?? ""
             case .derived: model.derivation ?? ""
-            case .uncertainty: state.uncertainty?.plusMinus.description
+            case .uncertainty: state.standing.uncertainty?.plusMinus.description
             case .direction: model.direction.rawValue
             case .symbol: Currency(rawValue: state.currency).map { String($0.symbol.filter { $0 != " " }) }
             case .sats: quote.map { SatoshiFormatter.number($0.value).description }
-            case .tick: "\(state.tick)"
+            case .tick: "\(state.ticks.number)"
             case .change24h: state.day.map { PriceTexts.percent($0.changePercent) }
             case .high24h: state.day.map { MoneyFormatter().string(from: $0.high, currency: state.currency) }
             case .low24h: state.day.map { MoneyFormatter().string(from: $0.low, currency: state.currency) }

@@ -36,7 +36,7 @@ struct StatusText {
         guard let quote = state.quote else { return PriceTexts.placeholder }
         let money = MoneyFormatter().string(from: quote.value, currency: quote.currency)
         let price = state.derivation == nil ? money : PriceTexts.derived(money)
-        guard let uncertainty = state.uncertainty else { return price }
+        guard let uncertainty = state.standing.uncertainty else { return price }
         let plusMinus = MoneyFormatter().number(uncertainty.plusMinus, currency: quote.currency)
         let sign = Output.isUnicode ? "±" : "+/-"
         return "\(price) \(sign) \(plusMinus) (\(uncertainty.markets) markets)"
@@ -52,7 +52,7 @@ struct StatusText {
             text += ": \(failure)\(failure == PriceState.pausedFailure ? cause(of: status.ticking) : "")"
         }
         let isUnconfirmed = state.freshness == .fresh && state.confirmation == .unconfirmed && state.derivation == nil
-        if let warning = state.warning ?? (isUnconfirmed ? "no other exchange confirms it" : nil) {
+        if let warning = state.standing.warning ?? (isUnconfirmed ? "no other exchange confirms it" : nil) {
             text += "\(isUnconfirmed ? ": " : "; ")\(warning)"
         }
         return text
@@ -79,13 +79,13 @@ struct StatusText {
         guard let quote = state.quote else { return PriceTexts.placeholder }
         let age = state.age(at: now).map { "\($0.isEstimate ? "about " : "")\(Table.text($0.age)) ago" }
         var text = "\(quote.sourceText) (\(quote.market)), \(age ?? "of unknown age")"
-        if let consensus = state.consensus {
+        if let consensus = state.standing.consensus {
             let spread = MoneyFormatter().string(from: consensus.spread, currency: quote.currency)
             text += "; of \(consensus.sources.joined(separator: ", ")) within \(spread)"
             if !consensus.outliers.isEmpty { text += ", without \(consensus.outliers.joined(separator: ", "))" }
         }
         if let derivation = state.derivation { text += "; \(PriceTexts.derivation(derivation))" }
-        if let conversion = state.conversion {
+        if let conversion = state.price?.conversion {
             let age = Table.text(.milliseconds(max(0, now.boottime - conversion.measuredBoottime)))
             text += "; \(conversion.value) USDT at \(conversion.rate) USD"
             text += ", by \(conversion.sources.joined(separator: ", ")) \(age) ago"

@@ -25,7 +25,7 @@ struct ExecEvent: Equatable {
             ("BTCCTL_AGE_MS", age.map { "\($0)" } ?? ""), ("BTCCTL_SOURCE", quote?.source ?? ""),
             ("BTCCTL_MARKET", quote?.market ?? ""), ("BTCCTL_FRESHNESS", state.freshness.rawValue),
             ("BTCCTL_CONFIRMATION", state.confirmation?.rawValue ?? ""), ("BTCCTL_FAILURE", state.failure ?? ""),
-            ("BTCCTL_WARNING", state.warning ?? ""), ("BTCCTL_DIRECTION", model.direction.rawValue),
+            ("BTCCTL_WARNING", state.standing.warning ?? ""), ("BTCCTL_DIRECTION", model.direction.rawValue),
             ("BTCCTL_CONDITION", condition?.rawValue ?? ""),
         ]
     }
@@ -70,8 +70,8 @@ struct ExecSink: WatchSink {
                 return
             }
             message.state = told
-            message.state.freshness = .stale
-            message.state.failure = "the newer price is not confirmed"
+            message.state.ticks.freshness = .stale
+            message.state.ticks.failure = "the newer price is not confirmed"
         }
         let state = message.state
         var condition: PriceCondition.Kind?
@@ -99,8 +99,9 @@ struct ExecSink: WatchSink {
         Output.tell(complaint, json: false)
         // A command that displays the price must not keep showing it as current.
         guard conditions == nil, var message = last, message.state.freshness == .fresh else { return }
-        message.state.freshness = .stale
-        message.state.failure = complaint.word == "unreachable" ? "btc-priced can't be reached" : complaint.message
+        message.state.ticks.freshness = .stale
+        message.state.ticks.failure =
+            complaint.word == "unreachable" ? "btc-priced can't be reached" : complaint.message
         show(message)
     }
 

@@ -2,12 +2,11 @@ import Glibc
 
 /// A price that is derived from another currency's.
 struct DerivedPrice: Sendable {
-    let quote: PriceQuote
+    let price: ShownPrice
     let derivation: Derivation
-    /// When the other currency's price was observed, and until when it is fresh.
-    let observed, freshUntil: BootTime
-    let uncertainty: Uncertainty?
-    let warning: String?
+    let standing: Standing
+    /// Until when the other currency's price is fresh.
+    let freshUntil: BootTime
     /// Whether a market's price is usually shown.
     var isInstead = false
 }
@@ -27,7 +26,7 @@ enum DerivationRule {
         let state = other.aged(at: now.boottime)
         let pair = "BTC/\(other.currency)"
         guard state.freshness == .fresh, let quote = state.quote, let observed = state.observedBoottime,
-            let freshUntil = state.freshUntil
+            let freshUntil = state.ticks.freshUntil
         else { throw DerivationError(description: "\(pair): \(state.failure ?? "no price yet")") }
         let value = (quote.value * rate.value).rounded(toPlaces: currency.places)
         guard currency.prices.contains(value) else {
@@ -44,17 +43,22 @@ enum DerivationRule {
         let moves = currency.moves(against: Currency(rawValue: other.currency))
         let age = ReferenceRates.age(of: rate.date, at: now.wall)
         let isOld = age > ReferenceRates.old ? "the reference rate is of \(rate.date.utc.date), \(age) days ago" : nil
-        let warnings = [isOld, state.warning].compactMap(\.self)
+        let warnings = [isOld, state.standing.warning].compactMap(\.self)
+        let derivation = Derivation(
+            value: quote.value, currency: other.currency, rate: rate.value, rateSource: rate.source,
+            rateDate: rate.date.utc.date)
         return DerivedPrice(
-            quote: PriceQuote(
-                value: value, currency: currency.rawValue, timestamp: quote.timestamp, source: quote.source,
-                market: quote.market, via: quote.via),
-            derivation: Derivation(
-                value: quote.value, currency: other.currency, rate: rate.value, rateSource: rate.source,
-                rateDate: rate.date.utc.date),
-            observed: observed, freshUntil: freshUntil,
-            uncertainty: state.uncertainty.map { uncertainty(of: value, moves: moves, $0, of: quote.value) },
-            warning: warnings.isEmpty ? nil : warnings.joined(separator: "; "))
+            price: ShownPrice(
+                PriceQuote(
+                    value: value, currency: currency.rawValue, timestamp: quote.timestamp, source: quote.source,
+                    market: quote.market, via: quote.via),
+                observedBoottime: observed, confirmation: .unconfirmed, derivation: derivation),
+            derivation: derivation,
+            standing: Standing(
+                uncertainty: state.standing.uncertainty.map {
+                    uncertainty(of: value, moves: moves, $0, of: quote.value)
+                }, warning: warnings.isEmpty ? nil : warnings.joined(separator: "; ")),
+            freshUntil: freshUntil)
     }
 
     /// Both parts as squares: that of the other price, and a day's move of the rate.

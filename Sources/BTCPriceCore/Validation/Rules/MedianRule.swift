@@ -46,7 +46,7 @@ enum MedianRule {
                 withholding: .implausible("\(electorate.voters) of the \(quorum) that have to agree: \(said)"),
                 of: Market.medianName, observed: first.arrival)
         }
-        if decision.quote != nil { decision.consensus = consensus(used, values) }
+        if decision.quote != nil { decision.standing.consensus = consensus(used, values) }
         for market in values.keys where decision.verdicts[market] == nil {
             decision.verdicts[market] = used.contains(market) ? .used : .outlier
         }
@@ -84,14 +84,14 @@ enum MedianRule {
         let newest = counted.map(\.arrival).max { $0.boottime < $1.boottime } ?? requested[0].arrival
         let price = MarketObservation(
             market, median, arrival: newest, pace: counted.map(\.pace).min() ?? .zero)
-        var decision = Decision(showing: price, confirmation)
-        decision.quote = PriceQuote(
+        let quote = PriceQuote(
             value: median, currency: claims.book.currency.rawValue, timestamp: price.arrival.wall,
             source: Market.medianName, market: market.pair,
             via: vote.members.first { $0.price.origin != nil }?.price.market.venue)
+        let shown = ShownPrice(quote, observedBoottime: price.at, confirmation: confirmation)
         var belief = claims.belief
         let near = belief.agreed?.log ?? belief.reference?.log
         belief.accept(price, at: claims.place(of: price, near: near), confirmation, agreed: nil, in: round)
-        return (decision, belief)
+        return (Decision(showing: shown, price), belief)
     }
 }
