@@ -85,7 +85,7 @@ let package = Package(
             name: "BTCPriceDaemon",
             dependencies: [
                 "BTCPriceCore", "BTCPriceFeature", "BTCPriceNetworking", "BTCPricePersistence", "BTCPriceSocket",
-                "CLinux", "CommandLine", "Systemd",
+                "CLinux", "CommandLine", "Configuration", "Systemd",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
@@ -94,7 +94,7 @@ let package = Package(
         .target(
             name: "BTCPriceNetworking",
             dependencies: [
-                "BTCPriceCore", "BTCPriceSocket", "EventLoopTasks",
+                "BTCPriceCore", "BTCPriceSocket", "Configuration", "EventLoopTasks",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
@@ -102,7 +102,6 @@ let package = Package(
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "NIOTLS", package: "swift-nio"),
                 .product(name: "NIOWebSocket", package: "swift-nio"),
-                .product(name: "TOMLKit", package: "TOMLKit"),
             ],
             resources: [.embedInCode("Exchanges/exchanges.toml"), .embedInCode("Exchanges/reference-rates.toml")],
             swiftSettings: ours),
@@ -110,6 +109,9 @@ let package = Package(
             name: "BTCPricePersistence", dependencies: ["BTCPriceCore", "BTCPriceSocket", "CSQLite"],
             swiftSettings: ours),
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+
+        .target(
+            name: "Configuration", dependencies: [.product(name: "TOMLKit", package: "TOMLKit")], swiftSettings: ours),
 
         // Shared by the programs.
         .target(
@@ -135,7 +137,7 @@ let package = Package(
         .target(
             name: "ExchangeSimulator",
             dependencies: [
-                "BTCPriceCore", "BTCPriceNetworking", "BTCPriceSocket", "CommandLine",
+                "BTCPriceCore", "BTCPriceNetworking", "BTCPriceSocket", "CommandLine", "Configuration",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
@@ -162,7 +164,7 @@ let package = Package(
         test(
             "BTCPriceNetworking",
             [
-                "BTCPriceCore", "BTCPriceSocket", "ExchangeSimulator", "TestSupport",
+                "BTCPriceCore", "BTCPriceSocket", "Configuration", "ExchangeSimulator", "TestSupport",
                 .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOEmbedded", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOWebSocket", package: "swift-nio"),
@@ -173,7 +175,8 @@ let package = Package(
         test(
             "BTCPriceDaemon",
             [
-                "BTCPriceCore", "BTCPriceNetworking", "BTCPriceSocket", "CommandLine", "Systemd", "TestSupport",
+                "BTCPriceCore", "BTCPriceNetworking", "BTCPriceSocket", "CommandLine", "Configuration", "Systemd",
+                "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ]),
@@ -217,7 +220,7 @@ if let libFuzzer {
             name: "fuzz-decoders",
             dependencies: [
                 "BTCPriceCore", "BTCPriceDaemon", "BTCPriceFeature", "BTCPriceNetworking", "BTCPricePersistence",
-                "BTCPriceSocket", "CLibFuzzer", "btc-price-fleet", "btcctl",
+                "BTCPriceSocket", "CLibFuzzer", "Configuration", "btc-price-fleet", "btcctl",
                 .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOEmbedded", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOWebSocket", package: "swift-nio"),

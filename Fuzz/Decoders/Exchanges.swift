@@ -1,5 +1,6 @@
 import BTCPriceFeature
 import BTCPriceSocket
+import Configuration
 import NIOHTTP1
 
 @testable import BTCPriceCore

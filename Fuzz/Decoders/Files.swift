@@ -1,4 +1,5 @@
 import BTCPriceNetworking
+import Configuration
 
 @testable import BTCPriceCore
 @testable import BTCPriceDaemon

@@ -2,6 +2,7 @@ import BTCPriceCore
 import BTCPriceNetworking
 import BTCPricePersistence
 import BTCPriceSocket
+import Configuration
 import Glibc
 import Logging
 import ServiceLifecycle

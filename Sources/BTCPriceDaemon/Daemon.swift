@@ -3,6 +3,7 @@ import BTCPriceNetworking
 import BTCPriceSocket
 import CLinux
 import CommandLine
+import Configuration
 import Glibc
 import Logging
 import Systemd

@@ -1,5 +1,6 @@
 import BTCPriceCore
 import BTCPriceNetworking
+import Configuration
 import FoundationEssentials
 import Systemd
 

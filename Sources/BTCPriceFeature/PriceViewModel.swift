@@ -41,7 +41,7 @@ package final class PriceViewModel {
     /// - Parameter priceFormatter: Formats the price. The prices of the day are always formatted as money.
     package init(
         priceFormatter: any PriceFormatter = MoneyFormatter(),
-        timestampFormatter: any TimestampFormatter = ReaderTimestampFormatter()
+        timestampFormatter: TimestampFormatter = TimestampFormatter()
     ) {
         render = RenderPriceAndTimestamp(priceFormatter: priceFormatter, timestampFormatter: timestampFormatter)
     }

@@ -22,7 +22,7 @@ package struct ReaderCalendar: Sendable, Hashable {
     /// The difference to UTC at a moment, in seconds.
     private func offset(at second: Int64) -> Int64 { Int64(parts(of: second)?.tm_gmtoff ?? 0) }
 
-    /// The date and time of a moment.
+    /// The reader's wall-clock time at a moment, as seconds since 1970-01-01 00:00 on that clock.
     func wall(at second: Int64) -> Int64 { second + offset(at: second) }
 
     /// The moments of a date and time, the earlier one first: two if the clock is set back over it, none if it is set forward over it.

@@ -49,7 +49,7 @@ package enum ReaderTime {
             if text.count == 14 { return Reading(time: Timestamp(milliseconds: number)) }
         }
         if text.wholeMatch(of: /\d\d?:\d\d(?::\d\d)?/) != nil {
-            let date = ReaderTimestampFormatter(isUTC: isUTC, isISO: true).date(of: now)
+            let date = TimestampFormatter(isUTC: isUTC, isISO: true).date(of: now)
             return try reading("\(date)T\(text.count % 3 == 1 ? "0" : "")\(text)", isUTC: isUTC, now: now)
         }
         let pattern = /(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d:\d\d)(?::(\d\d)(?:\.\d{1,9})?)?(Z|[+-]\d\d:?\d\d)?)?/

@@ -3,9 +3,9 @@ package import BTCPriceCore
 /// Renders a quote for a reader: the price and its time together, so that both are always from the same quote.
 package struct RenderPriceAndTimestamp: Sendable {
     private let priceFormatter: any PriceFormatter
-    private let timestampFormatter: any TimestampFormatter
+    private let timestampFormatter: TimestampFormatter
 
-    package init(priceFormatter: any PriceFormatter, timestampFormatter: any TimestampFormatter) {
+    package init(priceFormatter: any PriceFormatter, timestampFormatter: TimestampFormatter) {
         self.priceFormatter = priceFormatter
         self.timestampFormatter = timestampFormatter
     }
@@ -30,8 +30,4 @@ package struct FormattedPrice: Sendable, Hashable {
 package protocol PriceFormatter: Sendable {
     /// - Parameter currency: ISO 4217 code.
     func string(from value: Price, currency: String) -> String
-}
-
-package protocol TimestampFormatter: Sendable {
-    func string(from timestamp: Timestamp) -> String
 }

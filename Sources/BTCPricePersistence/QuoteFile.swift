@@ -73,3 +73,14 @@ extension QuoteFile {
         return opening.count..<end
     }
 }
+
+/// CRC-32 (ISO 3309, as in RFC 1952 section 8). It detects a torn or damaged file, not tampering.
+enum CRC32 {
+    private static let table: [UInt32] = (0..<256).map { index in
+        (0..<8).reduce(UInt32(index)) { value, _ in value & 1 == 1 ? 0xEDB8_8320 ^ (value >> 1) : value >> 1 }
+    }
+
+    static func checksum(_ bytes: some Sequence<UInt8>) -> UInt32 {
+        ~bytes.reduce(0xFFFF_FFFF) { value, byte in table[Int((value ^ UInt32(byte)) & 0xFF)] ^ (value >> 8) }
+    }
+}

@@ -1,6 +1,7 @@
 import BTCPriceCore
 import BTCPriceNetworking
 import CommandLine
+import Configuration
 import FoundationEssentials
 import Logging
 import TestSupport

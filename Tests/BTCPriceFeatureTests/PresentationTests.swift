@@ -30,7 +30,7 @@ import Testing
     ])
     func `times are in the reader's time zone`(zone: String, milliseconds: Int64, expected: String) {
         let time = Timestamp(milliseconds: milliseconds)
-        let text = inZone(zone) { ReaderTimestampFormatter(present: time).string(from: time) }
+        let text = inZone(zone) { TimestampFormatter(present: time).string(from: time) }
         #expect(text == expected)
     }
 
@@ -40,9 +40,9 @@ import Testing
     ])
     func `times as ISO 8601 have their offset`(zone: String, isUTC: Bool, expected: String) {
         let time = Timestamp(milliseconds: 1_724_596_205_999)
-        let text = inZone(zone) { ReaderTimestampFormatter(isUTC: isUTC, isISO: true).string(from: time) }
+        let text = inZone(zone) { TimestampFormatter(isUTC: isUTC, isISO: true).string(from: time) }
         #expect(text == expected)
-        let short = inZone(zone) { ReaderTimestampFormatter(isUTC: true, present: time).string(from: time) }
+        let short = inZone(zone) { TimestampFormatter(isUTC: true, present: time).string(from: time) }
         #expect(short == "Aug 25, 14:30")
     }
 
@@ -51,7 +51,7 @@ import Testing
         ("UTC", 1_735_689_600_000, "Aug 25 2024, 14:30"), ("Europe/Berlin", 1_735_686_000_000, "Aug 25 2024, 16:30"),
     ])
     func `a time in another year has its year`(zone: String, present: Int64, expected: String) {
-        let formatter = ReaderTimestampFormatter(present: Timestamp(milliseconds: present))
+        let formatter = TimestampFormatter(present: Timestamp(milliseconds: present))
         #expect(inZone(zone) { formatter.string(from: Timestamp(milliseconds: 1_724_596_200_000)) } == expected)
     }
 
@@ -87,7 +87,7 @@ import Testing
     }
 
     private let now = ObservationTime(wall: Timestamp(milliseconds: 1_724_596_202_000), boottime: 0)
-    private let formatter = ReaderTimestampFormatter(present: Timestamp(milliseconds: 1_724_596_202_000))
+    private let formatter = TimestampFormatter(present: Timestamp(milliseconds: 1_724_596_202_000))
 
     private func state(_ freshness: Freshness, _ value: String = "68901.23") -> PriceState {
         PriceState(

@@ -45,7 +45,7 @@ import Testing
                     let read = try ReaderTime.reading(text, isUTC: false, now: now).time
                     #expect(read.milliseconds == expected * 1000, "\(text)")
                 }
-                #expect(ReaderTimestampFormatter(isISO: true).date(of: now) == day)
+                #expect(TimestampFormatter(isISO: true).date(of: now) == day)
             }
         }
     }
@@ -79,16 +79,16 @@ import Testing
             #expect(read.time.milliseconds == first * 1000)
             let second = try #require(read.second)
             #expect(second.milliseconds == (first + length) * 1000)
-            let formatter = ReaderTimestampFormatter(present: now)
+            let formatter = TimestampFormatter(present: now)
             #expect(formatter.string(from: read.time).hasSuffix(", \(early)"))
             #expect(formatter.string(from: second).hasSuffix(", \(late)"))
-            let exact = ReaderTimestampFormatter(isISO: true).string(from: second)
+            let exact = TimestampFormatter(isISO: true).string(from: second)
             #expect(try ReaderTime.reading(exact, isUTC: false, now: now) == .init(time: second))
         }
     }
 
     @Test func `seconds are shown where they count`() {
-        var formatter = ReaderTimestampFormatter(isUTC: true, present: Timestamp(milliseconds: 1_724_596_200_000))
+        var formatter = TimestampFormatter(isUTC: true, present: Timestamp(milliseconds: 1_724_596_200_000))
         formatter.hasSeconds = true
         #expect(formatter.string(from: Timestamp(milliseconds: 1_724_596_205_999)) == "Aug 25, 14:30:05")
         #expect(formatter.date(of: Timestamp(milliseconds: 1_724_596_205_999)) == "Aug 25")
@@ -104,7 +104,7 @@ import Testing
         ] as [(String, Int64, String)])
     func `a year and a month ago are by the calendar`(text: String, now: Int64, expected: String) throws {
         let read = try ReaderTime.reading(text, isUTC: true, now: Timestamp(milliseconds: now * 1000 + 7)).time
-        #expect(ReaderTimestampFormatter(isUTC: true, isISO: true).string(from: read) == expected)
+        #expect(TimestampFormatter(isUTC: true, isISO: true).string(from: read) == expected)
         #expect(read.milliseconds % 1000 == 7)
     }
 
@@ -112,7 +112,7 @@ import Testing
         // On 2024-10-28 Berlin had winter time, on 2023-10-28 summer time.
         let read = try inZone("Europe/Berlin") {
             let now = try ReaderTime.reading("2024-10-28T09:00", isUTC: false, now: Timestamp(milliseconds: 0)).time
-            return ReaderTimestampFormatter(isISO: true).string(
+            return TimestampFormatter(isISO: true).string(
                 from: try ReaderTime.reading("1y", isUTC: false, now: now).time)
         }
         #expect(read == "2023-10-28T09:00:00+02:00")

@@ -1,5 +1,6 @@
 import BTCPriceCore
 import BTCPriceSocket
+import Configuration
 import FoundationEssentials
 import TestSupport
 import Testing

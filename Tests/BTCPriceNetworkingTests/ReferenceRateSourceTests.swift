@@ -1,4 +1,5 @@
 import BTCPriceCore
+import Configuration
 import NIOHTTP1
 import TestSupport
 import Testing

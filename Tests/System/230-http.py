@@ -120,7 +120,7 @@ def _():
     for name in ("script", "style"):
         text = page.body.decode().split(f"<{name}>", 1)[1].split(f"</{name}>", 1)[0]
         digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-        assert f"'sha256-{digest}'" in page.headers["content-security-policy"], f"Page.swift: the digest of the {name} is {digest}"
+        assert f"'sha256-{digest}'" in page.headers["content-security-policy"], f"GatewayRoutes.swift: the digest of the {name} is {digest}"
     world.stop()
 
 

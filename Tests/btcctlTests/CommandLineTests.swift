@@ -31,7 +31,7 @@ import Testing
             try line("--format {price} watch --utc --iso").output()
                 == PriceOutput(
                     form: .format(try FormatTemplate("{price}")),
-                    timestamps: ReaderTimestampFormatter(isUTC: true, isISO: true)))
+                    timestamps: TimestampFormatter(isUTC: true, isISO: true)))
         #expect(try line("watch --bar=waybar").output() == PriceOutput(form: .bar(.waybar)))
         #expect(
             try line("wait --below 60000.5 --change 2.5% --above 70k --confirmed").condition()

@@ -24,7 +24,7 @@ import Testing
     }
 
     private func model(_ states: PriceState...) -> PriceViewModel {
-        let model = PriceViewModel(timestampFormatter: ReaderTimestampFormatter(isUTC: true, present: now.wall))
+        let model = PriceViewModel(timestampFormatter: TimestampFormatter(isUTC: true, present: now.wall))
         for state in states { model.show(state, at: now) }
         return model
     }

@@ -19,7 +19,7 @@ import Testing
 
     private func text(_ step: Candle.Step, _ days: DayZone = .utc) -> HistoryText {
         HistoryText(
-            currency: "USD", step: step, timestamps: ReaderTimestampFormatter(isUTC: true, present: present), days: days
+            currency: "USD", step: step, timestamps: TimestampFormatter(isUTC: true, present: present), days: days
         )
     }
 
@@ -56,7 +56,7 @@ import Testing
         }
         reports[0].claim = MarketClaim(low: Price(684013, scale: 1), high: 68_801, isMember: true)
         reports[1].verdict = .disagrees
-        let text = SourcesText(timestamps: ReaderTimestampFormatter())
+        let text = SourcesText(timestamps: TimestampFormatter())
         #expect(text.lines(reports, isVerbose: false, at: .now())[3] == "    too far from the price that is shown")
         reports[1].claim = MarketClaim(
             low: 69_801, high: 70_201, isMember: false, contradictedBy: ["binance", "bitstamp"])
@@ -75,7 +75,7 @@ import Testing
 
     @Test func `the explanation of the sources fits`() {
         for width in [40, 60, 80] {
-            let lines = SourcesText(timestamps: ReaderTimestampFormatter()).lines(
+            let lines = SourcesText(timestamps: TimestampFormatter()).lines(
                 [], isVerbose: true, at: .now(), width: width)
             #expect(lines.allSatisfy { $0.count < width }, "\(lines)")
             #expect(lines.joined(separator: " ").contains("derived from another currency's"))

@@ -71,7 +71,7 @@ import Testing
 
     private func shown(_ states: [PriceState], width: Int, isUnicode: Bool = true, isColored: Bool = false) -> [String]
     {
-        let model = PriceViewModel(timestampFormatter: ReaderTimestampFormatter(isUTC: true, present: now.wall))
+        let model = PriceViewModel(timestampFormatter: TimestampFormatter(isUTC: true, present: now.wall))
         var view = WatchView(isUnicode: isUnicode)
         for state in states {
             model.show(state, at: now)

@@ -44,8 +44,8 @@ extension PriceEngine {
     private func run(_ currency: Currency, _ id: Int, _ requester: Requester, deadline: ContinuousClock.Instant) async {
         guard let tracked = tracked(currency), tracked.shared?.id == id else { return }
         var plan = tracked.plan
-        // A first price is compared with the first currency's, whose first round may be in progress. A derived price is made of the
-        // other currency's, whose first round may also come later.
+        // Wait for the currency that this one is compared with or derived from, while that one has no current price and its round is in
+        // progress or, for a derived price, still to come.
         let isDerived = tracked.plan.derivation == .always
         if let other = isDerived ? base(of: tracked) : first, other !== tracked,
             isDerived || other.plan.derivation != .always, other.tracker.state.freshness != .fresh,

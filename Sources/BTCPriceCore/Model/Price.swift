@@ -1,3 +1,5 @@
+import Glibc
+
 /// An exact decimal number: a price of one bitcoin, or an amount of money.
 ///
 /// It holds `digits · 10^-scale` with at most ``mostDigits`` digits. More digits are rounded half to even. Each number has one
@@ -242,5 +244,43 @@ extension Price {
             let value = text.reduce(0) { $0 * 10 + Int($1 - UInt8(ascii: "0")) }
             return isNegative ? -value : value
         }
+    }
+}
+
+extension Price {
+    /// The digits with commas between groups of three, as the C locale writes them: `68,901.23`.
+    /// - Parameter places: The digits after the point, rounded half to even; `nil` for all.
+    package func grouped(places: Int? = nil) -> String {
+        let digits = Array((places.map { rounded(toPlaces: $0) } ?? self).description.utf8)
+        let whole = digits.firstIndex(of: UInt8(ascii: ".")) ?? digits.count
+        var bytes: [UInt8] = []
+        for (index, digit) in digits[..<whole].enumerated() {
+            if index > 0, (whole - index) % 3 == 0 { bytes.append(UInt8(ascii: ",")) }
+            bytes.append(digit)
+        }
+        guard let places else { return String(decoding: bytes + digits[whole...], as: UTF8.self) }
+        if places > 0 {
+            bytes.append(UInt8(ascii: "."))
+            for index in whole + 1...whole + places {
+                bytes.append(index < digits.count ? digits[index] : UInt8(ascii: "0"))
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}
+
+extension Price {
+    /// The natural logarithm; minus infinity for a number that is not above zero.
+    var logarithm: Double {
+        let value = double
+        return value > 0 ? Glibc.log(value) : -.infinity
+    }
+}
+
+extension Currency {
+    /// The price with a natural logarithm, in whole coins; at most e^36.
+    func price(logarithm: Double) -> Price {
+        let coins = exp(Swift.min(logarithm, 36)) / Price(1, scale: places).double
+        return Price(Int64(coins.rounded()), scale: places)
     }
 }

@@ -31,3 +31,105 @@ package struct PriceQuote: Sendable, Hashable {
     /// The configured source that gave it: ``via``, if it came from a peer.
     package var supplier: String { via ?? source }
 }
+
+/// Where a peer got its price.
+package struct PriceOrigin: Sendable, Hashable {
+    /// The peer's source: `binance`.
+    package let source: String
+    /// The pair that the peer's source was read from: `BTC/USDT`; `BTC/USD` if the peer has converted it.
+    package let pair: String
+    /// Identifies the run of the peer's daemon: two sockets of one daemon are one peer.
+    package let instance: String
+
+    package init(source: String, pair: String, instance: String) {
+        self.source = source
+        self.pair = pair
+        self.instance = instance
+    }
+}
+
+/// How a price reaches this machine.
+package enum PriceWay: String, Sendable, Hashable, CaseIterable {
+    /// In the response to a request.
+    case poll
+    /// In a message of a stream.
+    case stream
+    /// From another daemon.
+    case peer
+}
+
+/// The conversion of a USDT price to dollars.
+package struct Conversion: Sendable, Hashable {
+    /// The price in USDT, as it was read.
+    package var value: Price
+    package var rate: Price
+    /// The sources that the rate was measured from.
+    package var sources: [String]
+    package var measuredBoottime: BootTime
+
+    package init(value: Price, rate: Price, sources: [String], measuredBoottime: BootTime) {
+        self.value = value
+        self.rate = rate
+        self.sources = sources
+        self.measuredBoottime = measuredBoottime
+    }
+}
+
+/// What a derived price is made of: the price of a bitcoin in another currency, and a reference rate.
+package struct Derivation: Sendable, Hashable {
+    /// The price in the other currency.
+    package var value: Price
+    /// The other currency, ISO 4217.
+    package var currency: String
+    /// How much of the price's currency buys one of the other one.
+    package var rate: Price
+    /// Who published the rate: `ecb`.
+    package var rateSource: String
+    /// The day of the rate: `2026-11-20`.
+    package var rateDate: String
+
+    package init(value: Price, currency: String, rate: Price, rateSource: String, rateDate: String) {
+        self.value = value
+        self.currency = currency
+        self.rate = rate
+        self.rateSource = rateSource
+        self.rateDate = rateDate
+    }
+}
+
+/// When the price of a currency is derived from another currency's.
+package enum DerivationPolicy: String, Sendable, Hashable, CaseIterable {
+    /// Not at all.
+    case never
+    /// While its sources have no price.
+    case fallback
+    /// Always; it has no sources.
+    case always
+}
+
+/// Why there is no derived price, or no reference rate, in one line.
+package struct DerivationError: Error, Sendable, Hashable, CustomStringConvertible {
+    package let description: String
+}
+
+/// The value of one USDT in dollars, measured from the markets.
+package struct PegRate: Sendable, Hashable {
+    /// Dollars for one USDT, with six digits after the point.
+    package var value: Price
+    /// The sources whose prices it was measured from.
+    package var sources: [String]
+    /// When the newest of those prices was observed.
+    package var measuredBoottime: BootTime
+    /// Whether it is too far from one to use USDT prices as dollar prices.
+    package var isOffPeg: Bool
+
+    package init(value: Price, sources: [String], measuredBoottime: BootTime, isOffPeg: Bool) {
+        self.value = value
+        self.sources = sources
+        self.measuredBoottime = measuredBoottime
+        self.isOffPeg = isOffPeg
+    }
+
+    /// `USDT is at 0.9552 USD (by bitstamp, coinbase)`
+    package var text: String { "USDT is at \(value) USD (by \(sources.joined(separator: ", ")))" }
+}

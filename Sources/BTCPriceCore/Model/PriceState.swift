@@ -141,3 +141,69 @@ package struct PriceState: Sendable, Hashable {
         return aged
     }
 }
+
+/// Whether the ticks run.
+package enum Ticking: String, Sendable, Hashable, CaseIterable {
+    /// The ticks run, or are stopped only while the machine sleeps.
+    case running
+    /// An operator has paused them.
+    case paused
+    /// The ticks are stopped until a client wants a price.
+    case idle
+}
+
+/// The sources of a median.
+package struct Consensus: Sendable, Hashable {
+    /// The sources that the price is the median of, in their order.
+    package var sources: [String]
+    /// The sources that are too far from the others to count.
+    package var outliers: [String]
+    /// The difference between the lowest and the highest price that counts, in the price's currency.
+    package var spread: Price
+
+    package init(sources: [String], outliers: [String], spread: Price) {
+        self.sources = sources
+        self.outliers = outliers
+        self.spread = spread
+    }
+}
+
+/// How certain a price is.
+package struct Uncertainty: Sendable, Hashable {
+    /// How far the median of the markets may be from the price, in the price's currency. The definition of the interface says how often
+    /// it is farther.
+    package var plusMinus: Price
+    /// The number of markets that it was estimated from; at least 2.
+    package var markets: Int64
+
+    package init(plusMinus: Price, markets: Int64) {
+        self.plusMinus = plusMinus
+        self.markets = markets
+    }
+}
+
+/// The movement of the price in the last 24 hours, by the minute.
+package struct PriceDay: Sendable, Hashable {
+    /// When the first of its prices was seen: 24 hours ago, or later if less is known.
+    package var since: Timestamp
+    package var open: Price
+    package var high: Price
+    package var low: Price
+    package var close: Price
+    /// Whether minutes that this daemon has not seen are filled with candles from an exchange.
+    package var isBackfilled: Bool
+
+    package init(since: Timestamp, open: Price, high: Price, low: Price, close: Price, isBackfilled: Bool = false) {
+        self.since = since
+        self.open = open
+        self.high = high
+        self.low = low
+        self.close = close
+        self.isBackfilled = isBackfilled
+    }
+
+    package var change: Price { close - open }
+
+    /// The same in percent of the first price, to two places; 0 without one.
+    package var changePercent: Price { open == .zero ? .zero : (change * 100).divided(by: open, places: 2) }
+}

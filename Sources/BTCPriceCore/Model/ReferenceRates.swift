@@ -132,8 +132,8 @@ package struct ReferenceRates: Sendable, Hashable {
         agreement + 2 * currency.moves(against: other)
     }
 
-    /// How much of `currency` buys one of `other`: by the first source of the newest day. The newest rates of the others must agree with it.
-    /// Those of an earlier day must also agree with its own of that day, if it is known.
+    /// How much of `currency` buys one of `other`: the rate of the first source that has the newest day. Every other source must agree: its
+    /// newest rate with this one and, if that is from an earlier day, also with this source's rate of that day.
     /// - Throws: ``DerivationError``: Why no rate may be used.
     package func rate(
         of currency: Currency, per other: Currency, at wall: Timestamp

@@ -58,6 +58,9 @@ package protocol PriceLoader: Sendable {
     /// Whether ``load()`` would send a request. If not, the response to an earlier one is available or pending.
     var needsRequest: Bool { get }
 
+    /// The same source, if it pushes its prices.
+    var feed: (any PriceFeed)? { get }
+
     /// Called before ``load()`` if a request was granted, in the same step.
     func begin()
 
@@ -105,6 +108,7 @@ package enum StreamNews: Sendable, Hashable {
 extension PriceLoader {
     package var companions: [Market] { [] }
     package var needsRequest: Bool { true }
+    package var feed: (any PriceFeed)? { nil }
     package func begin() {}
     package func discardConnection() {}
 }

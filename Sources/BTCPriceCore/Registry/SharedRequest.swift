@@ -82,7 +82,7 @@ package final class SharedRequest: Sendable {
             for index in prices.indices { prices[index].observed = present }
             result = .success(prices)
         }
-        // The last caller gave up, and then another one came. A timeout makes that one continue with its other sources.
+        // A caller joined after the last one had cancelled the request. It gets a timeout, so that it goes on to its next source.
         if case .failure(.cancelled) = result { result = .failure(.timedOut(after: nil)) }
         let waiters = state.withLock { state in
             state.task = nil

@@ -164,3 +164,46 @@ extension SourceReport.Latency {
             answers: Int64(window.count))
     }
 }
+
+/// A source that is not requested this time, and why.
+package struct Skipped: Sendable, Hashable, CustomStringConvertible {
+    package enum Reason: Sendable, Hashable {
+        case cooldown(SourceCooldown)
+        case limit
+    }
+
+    package let source: String
+    package let reason: Reason
+    /// Why its last request failed; `nil` if it did not, or if that is not known.
+    var lastFailure: PriceLoadingError?
+
+    /// `binance: cooldown until 2026-11-21 14:32:10 UTC, rate limited: HTTP 418`
+    package var description: String {
+        switch reason {
+        case .cooldown(let cooldown): "\(source): cooldown until \(cooldown.until.wall.utcText), \(cooldown.reason)"
+        case .limit: "\(source): requested as often as its limit allows"
+        }
+    }
+}
+
+/// What a decision says about one market.
+package enum MarketVerdict: String, Sendable, Hashable, CaseIterable {
+    /// Its price is shown, or counts in the median that is shown.
+    case used
+    /// Its price agrees with the one that is shown.
+    case agrees
+    /// Its price is too far from the one that is shown.
+    case disagrees
+    /// Its price is too far from the median.
+    case outlier
+    /// No longer given: its price has not changed for so long that it says nothing about the present.
+    case unchanged
+    /// Its price is older than the move that is judged.
+    case old
+    /// It gave no valid price.
+    case failed
+    /// It was not requested: it has a cooldown, or its limits allow no request.
+    case skipped
+    /// It was not needed.
+    case notNeeded
+}

@@ -1,5 +1,6 @@
 import BTCPriceCore
 import BTCPriceNetworking
+import Configuration
 
 /// The configuration file, and the files that describe exchanges.
 struct ConfigurationFiles {

@@ -1,4 +1,5 @@
 import BTCPriceNetworking
+import Configuration
 import Glibc
 
 /// The directories for the daemon's files.
@@ -94,4 +95,11 @@ struct Directories: Sendable, Hashable {
     private static func absolute(_ path: String?) -> String? {
         path.flatMap { $0.hasPrefix("/") ? $0 : nil }
     }
+}
+
+struct StartFailure: Error, CustomStringConvertible {
+    /// What is wrong and what to do.
+    let description: String
+    /// Whether another start with the same configuration would fail the same way.
+    var isConfiguration = false
 }

@@ -1,4 +1,5 @@
 import BTCPriceNetworking
+import Configuration
 
 /// A key of an earlier version, or a value of a key. It is a warning and not an error: after an upgrade, an old configuration still starts.
 struct GoneSetting {

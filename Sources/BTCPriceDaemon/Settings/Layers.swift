@@ -2,6 +2,7 @@ import BTCPriceCore
 import BTCPriceNetworking
 import BTCPriceSocket
 import CommandLine
+import Configuration
 import Logging
 
 /// The values of the settings from all their places, the stronger overriding the weaker. Overridden values are checked too: an

@@ -1,5 +1,6 @@
 import BTCPriceCore
 import BTCPriceNetworking
+import Configuration
 
 /// Every setting, in the order in which it is shown.
 extension SettingKey {

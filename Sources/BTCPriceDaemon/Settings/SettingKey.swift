@@ -1,5 +1,6 @@
 import BTCPriceCore
 import BTCPriceNetworking
+import Configuration
 
 /// One setting: name, type and default. The file, the environment and the command line are checked against the table ``all``.
 struct SettingKey: Sendable {

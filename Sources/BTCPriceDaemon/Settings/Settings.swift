@@ -2,6 +2,7 @@ import BTCPriceCore
 import BTCPriceNetworking
 import BTCPricePersistence
 import BTCPriceSocket
+import Configuration
 import Logging
 
 /// All settings, checked and typed.

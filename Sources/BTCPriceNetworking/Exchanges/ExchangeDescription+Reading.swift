@@ -1,5 +1,6 @@
 import BTCPriceCore
 import BTCPriceSocket
+package import Configuration
 
 extension ExchangeDescription {
     /// The keys of a description, for advice on a misspelled one.

@@ -119,6 +119,9 @@ package struct ExchangeDescription: Sendable {
     }
 
     /// The URL of a request for some markets.
+    /// Whether one request has the prices of all its markets.
+    package var sharesRequests: Bool { target.contains("{names}") || !target.contains("{") }
+
     func url(for markets: [DescribedMarket], at baseURL: String) -> String {
         var placeholders = markets[0].placeholders()
         placeholders["names"] = markets.map { Self.encoded($0.name) }.joined(separator: ",")
@@ -164,5 +167,63 @@ package struct ExchangeDescription: Sendable {
         }
         if !isOK { throw response.failure(reason) }
         throw unavailable.contains(where: all.contains) ? .unavailable(reason) : .refused(reason)
+    }
+}
+
+/// The end of a ban in the text of an error: `IP banned until 1785050129644.` Binance says so, and the exchanges with its software.
+enum BanText {
+    /// The shortest ban, used if a response with status 418 does not state its length.
+    static let shortest = Duration.seconds(120)
+
+    /// The remaining time of a ban; `nil` if the text states none.
+    static func remaining(in text: String, at now: Timestamp) -> Duration? {
+        guard let range = text.firstRange(of: "banned until ") else { return nil }
+        let digits = text[range.upperBound...].prefix { $0.isASCII && $0.isNumber }
+        guard let number = Int64(digits), let end = VenueTime.milliseconds(fromEpoch: number) else { return nil }
+        let left = Duration.milliseconds(end - now.milliseconds)
+        return left > .zero ? min(left, CooldownRule.longestTold) : nil
+    }
+}
+
+/// What the placeholders of a description stand for.
+struct Placeholders: Sendable {
+    /// Those of a market's name.
+    static let ofNames = ["BASE", "base", "QUOTE", "quote", "Quote"]
+    /// Those of a URL.
+    static let ofRequests = ofNames + ["name", "names"]
+    /// Those of a place in a body.
+    static let ofBodies = ofNames + ["name", "key"]
+
+    private var values: [String: String]
+
+    init(base: String, quote: String) {
+        values = [
+            "BASE": base, "base": base.lowercased(), "QUOTE": quote, "quote": quote.lowercased(),
+            "Quote": quote.prefix(1) + quote.dropFirst().lowercased(),
+        ]
+    }
+
+    subscript(name: String) -> String? {
+        get { values[name] }
+        set { values[name] = newValue }
+    }
+
+    /// A text with the values.
+    /// - Parameter escape: Makes a value fit where it is put.
+    func fill(_ text: String, escaping escape: (String) -> String = { $0 }) -> String {
+        var filled = ""
+        var rest = text[...]
+        while let open = rest.firstIndex(of: "{"), let close = rest[open...].firstIndex(of: "}") {
+            let name = String(rest[rest.index(after: open)..<close])
+            filled += rest[..<open]
+            filled += values[name].map(escape) ?? "{\(name)}"
+            rest = rest[rest.index(after: close)...]
+        }
+        return filled + rest
+    }
+
+    /// The first placeholder in a text that is not one of these.
+    static func unknown(in text: String, allowed: [String]) -> String? {
+        text.matches(of: /\{([^{}]*)\}/).map { String($0.1) }.first { !allowed.contains($0) }
     }
 }

@@ -1,4 +1,5 @@
 package import BTCPriceCore
+package import Configuration
 
 /// A source of reference rates. It is described as an exchange is; its markets are the rates of all currencies.
 package struct ReferenceRateSource: Sendable {

@@ -27,6 +27,7 @@ package final class PeerFeed: PriceFeed {
         }
     }
 
+    package var feed: (any PriceFeed)? { self }
     package let venue: Venue
     package let market: Market
     private let watch: PriceWatch

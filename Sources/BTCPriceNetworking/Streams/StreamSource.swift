@@ -19,7 +19,7 @@ struct StreamTrade: Sendable, Equatable {
     let time: Int64
     /// The number of the trade; `nil` if the exchange has no increasing numbers.
     var number: Int64?
-    /// The position, if responses to requests have it, too.
+    /// The position, but only if the exchange's HTTP responses use the same numbers or times.
     var position = FeedPosition()
 
     /// Whether it is older than another trade of the market. Times are compared first: an exchange may restart its numbers.

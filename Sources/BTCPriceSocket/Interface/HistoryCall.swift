@@ -28,7 +28,7 @@ package struct HistoryQuery: Sendable, Hashable {
     package var currency: String?
     /// `nil` for 24 hours before ``to``.
     package var from: Timestamp?
-    /// `nil` for now.
+    /// The end; `nil` means the present time.
     package var to: Timestamp?
     package var step: Candle.Step
     /// The maximum number of candles; `nil` for all.

@@ -36,3 +36,50 @@ protocol BrokerClient: Sendable {
     /// Called when the program ends. Returns the last messages to publish.
     mutating func farewell() -> [BrokerMessage]
 }
+
+/// A message to or from a broker.
+struct BrokerMessage: Sendable, Hashable {
+    /// How it is delivered (MQTT 3.1.1, section 4.3).
+    enum Delivery: Int32, Sendable {
+        /// Quality of service 0.
+        case atMostOnce = 0
+        /// Quality of service 1.
+        case atLeastOnce = 1
+    }
+
+    var topic: String
+    var payload: [UInt8]
+    var delivery = Delivery.atMostOnce
+    /// For a sent message, whether the broker keeps it for later subscribers. For a received one, whether the broker had kept it.
+    var isRetained = true
+}
+
+/// Where a broker listens: `mqtts://broker.example:8883`, or `mqtt://` without encryption.
+struct BrokerAddress: Sendable, Hashable, CustomStringConvertible {
+    /// A name, an IPv4 or an IPv6 address, without brackets.
+    let host: String
+    let port: UInt16
+    let isEncrypted: Bool
+
+    /// - Parameter text: A URL with the scheme `mqtts` or `mqtt`. The default port is 8883 or 1883 (the ports that IANA has registered for
+    ///   MQTT).
+    /// - Returns: `nil` for another URL, or if it has a user, a path or a query.
+    init?(_ text: String) {
+        let pattern = /(mqtts?):\/\/(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+))(?::([0-9]{1,5}))?\/?/
+        guard let match = text.wholeMatch(of: pattern), let host = match.2 ?? match.3 else { return nil }
+        isEncrypted = match.1 == "mqtts"
+        self.host = String(host)
+        guard let digits = match.4 else {
+            port = isEncrypted ? 8883 : 1883
+            return
+        }
+        guard let port = UInt16(digits), port > 0 else { return nil }
+        self.port = port
+    }
+
+    /// Whether the broker can only be on this machine.
+    var isLocal: Bool { host == "localhost" || host == "::1" || host.wholeMatch(of: /127(\.[0-9]{1,3}){3}/) != nil }
+
+    /// `broker.example:8883`
+    var description: String { "\(host.contains(":") ? "[\(host)]" : host):\(port)" }
+}

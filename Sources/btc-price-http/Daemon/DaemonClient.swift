@@ -1,5 +1,6 @@
 import BTCPriceCore
 import BTCPriceSocket
+import NIOHTTP1
 
 /// Calls the daemon for the requests of the gateway's clients.
 final class DaemonClient: Sendable {
@@ -135,5 +136,29 @@ final class DaemonClient: Sendable {
     /// - Returns: The price, `nil` if nothing is known; and its currency.
     func price(at moment: Moment, for client: String) async throws(Problem) -> (known: PriceAt?, currency: String) {
         try await moments.reply(to: moment, for: client)
+    }
+}
+
+/// Currencies with their prices at one moment, and the bodies that were made from them.
+struct PriceList: Sendable {
+    let currencies: [CurrencyMessage]
+    /// The currencies whose price is older than the request allows. ``currencies`` has these prices, too.
+    var tooOld: [String: PriceTooOld] = [:]
+    /// When the daemon sent them.
+    let time: ObservationTime
+    let bodies = KeptBodies()
+
+    /// A currency; the first one if `code` is `nil`.
+    func currency(_ code: String?) throws(Problem) -> CurrencyMessage {
+        guard let message = currencies.first(where: { code == nil || $0.currency == code }) else {
+            throw notKept(code ?? "")
+        }
+        return message
+    }
+
+    /// The status for a currency that is not among these.
+    func notKept(_ code: String) -> Problem {
+        let known = currencies.map(\.currency).joined(separator: ", ")
+        return Problem(.notFound, "The price is not kept in \(code.prefix(8)), only in \(known).")
     }
 }

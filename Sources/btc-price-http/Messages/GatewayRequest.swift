@@ -1,3 +1,4 @@
+import BTCPriceSocket
 import FoundationEssentials
 import NIOCore
 import NIOHTTP1
@@ -79,4 +80,14 @@ struct GatewayResponse: Sendable {
     var body = ByteBuffer()
     /// The subscription of an event stream. If it is set, the response has no end.
     var stream: EventSubscription?
+}
+
+/// What a client of the event stream subscribes to.
+struct EventSubscription: Sendable, Hashable {
+    /// ISO 4217; `nil` for all currencies.
+    var currencies: Set<String>?
+    /// Whether changes between the ticks are sent, too.
+    var updates = WatchUpdates.ticks
+    /// The id of the last event that the client has received.
+    var lastEventID: String?
 }

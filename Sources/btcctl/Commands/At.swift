@@ -58,7 +58,7 @@ struct At {
     /// Whether the minute is requested from an exchange if it is not known.
     private let fetch: Bool
     private let form: PlainForm
-    private let timestamps: ReaderTimestampFormatter
+    private let timestamps: TimestampFormatter
 
     private init(_ line: ParsedLine) throws(UsageError) {
         form = try line.plainForm()

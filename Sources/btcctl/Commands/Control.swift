@@ -72,7 +72,7 @@ enum Control {
     }
 
     private static func lines(
-        _ result: RetryMessage, _ timestamps: ReaderTimestampFormatter
+        _ result: RetryMessage, _ timestamps: TimestampFormatter
     ) -> [String] {
         let retried =
             result.retried.isEmpty

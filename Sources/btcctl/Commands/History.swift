@@ -26,7 +26,7 @@ enum History {
         var step: Candle.Step?
         var days = DayZone.utc
         var form = Form.text
-        var timestamps = ReaderTimestampFormatter()
+        var timestamps = TimestampFormatter()
     }
 
     static let verb = Verb(

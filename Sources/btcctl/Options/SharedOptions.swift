@@ -86,7 +86,7 @@ extension ParsedLine {
 
     func currency() throws(UsageError) -> String? { try value(.currency, currencyCode) }
 
-    var timestamps: ReaderTimestampFormatter { ReaderTimestampFormatter(isUTC: has(.utc), isISO: has(.iso)) }
+    var timestamps: TimestampFormatter { TimestampFormatter(isUTC: has(.utc), isISO: has(.iso)) }
 
     func asking() throws(UsageError) -> AskingOptions {
         if has(.refresh), has(.noCache) { throw UsageError("--refresh and --no-cache exclude each other") }
@@ -182,7 +182,7 @@ func duration(_ text: String) throws(UsageError) -> Duration {
 func moment(_ text: String, isUTC: Bool, now: Timestamp) throws(UsageError) -> (time: Timestamp, note: String?) {
     do throws(ReaderTime.Mistake) {
         let read = try ReaderTime.reading(text, isUTC: isUTC, now: now)
-        let exact = ReaderTimestampFormatter(isUTC: isUTC, isISO: true)
+        let exact = TimestampFormatter(isUTC: isUTC, isISO: true)
         let note = read.second.map { second in
             "\(text) occurs twice: this is the first one, \(exact.string(from: read.time)). The second one is \(exact.string(from: second))."
         }
@@ -190,4 +190,27 @@ func moment(_ text: String, isUTC: Bool, now: Timestamp) throws(UsageError) -> (
     } catch {
         throw UsageError(error.message)
     }
+}
+
+/// When the output is coloured.
+enum ColorChoice: String, CaseIterable {
+    case auto
+    case always
+    case never
+
+    /// - Parameters:
+    ///   - isTerminal: Whether standard output is a terminal.
+    ///   - environment: Looks up a variable. `NO_COLOR` (no-color.org) counts unless it is empty.
+    func isWanted(isTerminal: Bool, environment: (String) -> String?) -> Bool {
+        switch self {
+        case .always: true
+        case .never: false
+        case .auto: isTerminal && environment("TERM") != "dumb" && (environment("NO_COLOR") ?? "").isEmpty
+        }
+    }
+}
+
+struct Verb: Sendable {
+    let command: Command
+    let run: @Sendable (ParsedLine) throws(UsageError) -> Int32
 }

@@ -15,10 +15,10 @@ struct HistoryText {
     /// ISO 4217
     let currency: String
     let step: Candle.Step
-    let timestamps: ReaderTimestampFormatter
+    let timestamps: TimestampFormatter
     let days: DayZone
 
-    init(currency: String, step: Candle.Step, timestamps: ReaderTimestampFormatter, days: DayZone = .utc) {
+    init(currency: String, step: Candle.Step, timestamps: TimestampFormatter, days: DayZone = .utc) {
         self.currency = currency
         self.step = step
         var timestamps = timestamps

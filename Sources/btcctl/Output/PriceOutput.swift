@@ -16,7 +16,7 @@ struct PriceOutput: Equatable {
     }
 
     var form = Form.text
-    var timestamps = ReaderTimestampFormatter()
+    var timestamps = TimestampFormatter()
 
     /// Whether the price is shown as the satoshis that one unit of its currency buys.
     var isInSatoshis = false

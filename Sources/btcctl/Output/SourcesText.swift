@@ -3,7 +3,7 @@ import BTCPriceFeature
 
 /// `btcctl sources` as text: a table with one letter per source, like `chronyc sources`.
 struct SourcesText {
-    let timestamps: ReaderTimestampFormatter
+    let timestamps: TimestampFormatter
 
     /// The explanation of the letters and columns, for `-v`.
     static let explanation = [

@@ -4,7 +4,7 @@ import BTCPriceSocket
 
 /// `btcctl status` as text: one line per subject, like `chronyc tracking`.
 struct StatusText {
-    let timestamps: ReaderTimestampFormatter
+    let timestamps: TimestampFormatter
 
     /// The note on sources that are not requested at the exchanges' own addresses.
     static func elsewhere(_ sources: [String]) -> String? {
@@ -122,7 +122,7 @@ struct StatusText {
                 "on the disk \(Table.text(.milliseconds(max(0, now.wall.milliseconds - $0.milliseconds)))) ago"
             }
             ?? "not on the disk yet"
-        // A publisher's socket keeps nothing.
+        // The socket that a follower opens for a publisher has no store.
         let place = store.stateDirectory.isEmpty ? "none" : "\(store.stateDirectory), \(synced)"
         let history = store.historyFailure.map {
             "the history can't be written, \(count(store.heldCandles ?? 0, "candle")) in memory: \($0)"

@@ -1,0 +1,55 @@
+/// A one-minute candle to store.
+package struct KeptCandle: Sendable, Hashable {
+    /// What happens if the store already has a candle of this minute.
+    package enum Conflict: Sendable, Hashable {
+        /// An exchange's candle is replaced; an own one stays.
+        case keepsOwn
+        /// An own candle is continued with this one: the daemon was restarted within the minute.
+        case continues
+        /// The stored candle is replaced: the clock was set back, and this one is newer.
+        case replaces
+        /// The stored candle stays: this one is an exchange's.
+        case yields
+    }
+
+    package let currency: Currency
+    package let candle: Candle
+    package let conflict: Conflict
+
+    package init(_ currency: Currency, _ candle: Candle, _ conflict: Conflict) {
+        self.currency = currency
+        self.candle = candle
+        self.conflict = conflict
+    }
+}
+
+/// Stores candles for years.
+package protocol CandleArchive: Sendable {
+    /// Stores one-minute candles, from the oldest to the newest. Must not block: the ticks wait for it.
+    func keep(_ candles: [KeptCandle])
+
+    /// Candles of a currency, from the oldest to the newest. The last one may not be complete yet.
+    /// - Parameters:
+    ///   - step: A minute or longer.
+    ///   - range: The starts of the candles, in Unix seconds.
+    ///   - limit: The maximum number of candles.
+    func candles(
+        of currency: Currency, _ step: Candle.Step, in range: Range<Int64>, limit: Int
+    ) async throws(HistoryError) -> [Candle]
+
+    /// Stores an exchange's candles for spans that have none.
+    func backfill(_ candles: [Candle], of currency: Currency, _ step: Candle.Step) async throws(HistoryError)
+
+    /// Stores one minute from an exchange, if it is not known. No longer candle is made from it.
+    func insert(_ minute: Candle, of currency: Currency) async throws(HistoryError)
+}
+
+/// Why the history can't be read or written.
+package struct HistoryError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The file, and what is wrong with it.
+    package let description: String
+
+    package init(description: String) {
+        self.description = description
+    }
+}

@@ -1,0 +1,40 @@
+extension [String] {
+    /// `binance`, `binance and kraken`, `binance, bitstamp and kraken`
+    package var listed: String {
+        count > 1 ? "\(dropLast().joined(separator: ", ")) and \(self[count - 1])" : first ?? ""
+    }
+}
+
+extension String {
+    /// The text with control characters (C0, DEL, C1) and characters that change the direction or break the line (Unicode Standard
+    /// Annex 9) written as `\u{1b}`: a terminal would act on them or show text elsewhere.
+    package var printable: String {
+        guard unicodeScalars.contains(where: \.isObeyed) else { return self }
+        var text = ""
+        for scalar in unicodeScalars {
+            if scalar.isObeyed {
+                text += "\\u{\(String(scalar.value, radix: 16))}"
+            } else {
+                text.unicodeScalars.append(scalar)
+            }
+        }
+        return text
+    }
+}
+
+extension Unicode.Scalar {
+    fileprivate var isObeyed: Bool {
+        switch value {
+        case ..<0x20, 0x7F...0x9F, 0x61C, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069: true
+        default: false
+        }
+    }
+}
+
+extension FixedWidthInteger {
+    /// The number with at least this many digits, with zeros before it.
+    @inlinable package func padded(_ width: Int, radix: Int = 10) -> String {
+        let digits = String(self, radix: radix)
+        return String(repeating: "0", count: Swift.max(0, width - digits.count)) + digits
+    }
+}
