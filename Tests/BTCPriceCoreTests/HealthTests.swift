@@ -413,6 +413,44 @@ private func end(
         #expect(registry.plan(.observer, at: moment(9).boottime).order.isEmpty)
     }
 
+    /// Two currencies on one exchange that allows a request a second: which ticks of each may send a request, by the second.
+    private func granted(_ intervals: [Int64], phase: Int64, seconds: Int64 = 60) -> [[Int64]] {
+        let venue = Venue("mine", limits: [RequestLimit(1, per: .seconds(1))])
+        let markets = [Market("mine", "BTC/EUR"), Market("mine", "BTC/USD")]
+        var registry = SourceRegistry(
+            zip(markets, intervals).map {
+                (SourceDescription(venue: venue, market: $0, address: "https://mine"), .seconds($1))
+            })
+        var granted: [[Int64]] = [[], []]
+        func tick(_ index: Int, _ milliseconds: Int64) {
+            let at = BootTime.boot + milliseconds
+            let plan = registry.plan(.tick, among: [markets[index]], at: at)
+            registry.wait(for: plan.waiting, .tick, at: at)
+            guard !plan.order.isEmpty else { return }
+            let wait = registry.wait(for: markets[index], at: at).wholeMilliseconds
+            if registry.take(markets[index], .tick, at: at + wait) { granted[index].append(milliseconds / 1000) }
+        }
+        for second in 0..<seconds {
+            for index in [0, 1] where second % intervals[index] == 0 {
+                tick(index, second * 1000 + Int64(index) * phase)
+            }
+        }
+        return granted
+    }
+
+    @Test(arguments: [1, 300] as [Int64])
+    func `two currencies on one exchange share its limit: rare ticks come first, equal ones in turn`(phase: Int64) {
+        let rare = granted([1, 10], phase: phase)
+        #expect(rare[1] == [10, 20, 30, 40, 50])
+        #expect(rare[0].count >= 50 - (phase == 1 ? 0 : 5))
+        let equal = granted([1, 1], phase: phase)
+        for (own, other) in [(equal[0], equal[1]), (equal[1], equal[0])] {
+            #expect(own.count >= 19)
+            // Each has a price at least every three seconds.
+            #expect(zip(own, own.dropFirst()).allSatisfy { $1 - $0 <= 3 }, "\(own) \(other)")
+        }
+    }
+
     @Test func `a source that can't be requested at every tick comes after those that can`() {
         let slow = [RequestLimit(1, per: .seconds(10))]
         let impatient = registry([("a", Self.minute), ("slow", slow), ("b", [])])

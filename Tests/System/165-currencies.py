@@ -64,6 +64,22 @@ def each():
     stop(daemon, simulator)
 
 
+@scenario("currencies that need more requests of their first exchange than its limit allows are named with the figures", beside=True)
+def _():
+    simulator = Simulator("--seed", "1")
+
+    def said(interval, exchange):
+        daemon = daemon_of(simulator, "--tick-interval-ms", interval, "--currency-EUR-sources", exchange, sources=(exchange,))
+        fresh(daemon.place)
+        daemon.stop()
+        return [line for line in daemon.lines if "need" in line and "requests a minute" in line]
+    text = "The ticks of USD, EUR need 460 requests a minute to coinbase, and its limit allows 422: some ticks have no new price."
+    assert len(lines := said("150", "coinbase")) == 1 and text in lines[0], lines
+    equal(said("1000", "coinbase"), [])
+    # One request has the prices of all of Kraken's markets.
+    equal(said("2000", "kraken"), [])
+
+
 @scenario("convert, wait, watch, sources and currencies take a currency")
 def verbs():
     simulator = replaying("68900")

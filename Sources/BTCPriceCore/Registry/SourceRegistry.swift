@@ -9,6 +9,8 @@ package struct SourceRegistry: Sendable {
         fileprivate var lastRequest = BootTime.min
         /// When the ticks last requested it, or were refused by its limits.
         fileprivate var lastTick: BootTime?
+        /// Whether its limits refused the last tick.
+        fileprivate var isRefused = false
         /// For a reserve: when a source of its currency that is not a reserve last had a price, or when the wait for one began.
         fileprivate var heldBackSince: BootTime
     }
@@ -72,7 +74,7 @@ package struct SourceRegistry: Sendable {
             guard let old else { continue }
             entries[index].health = old.health
             entries[index].lastRequest = old.lastRequest
-            entries[index].lastTick = old.lastTick
+            (entries[index].lastTick, entries[index].isRefused) = (old.lastTick, old.isRefused)
             entries[index].heldBackSince = old.heldBackSince
         }
         for index in venues.indices {
@@ -130,7 +132,8 @@ package struct SourceRegistry: Sendable {
     /// - Next, for a tick that would fail otherwise, come sources with a cooldown because of failures, or whose cooldown has
     ///   ended without a success since: this detects at once that the
     ///   network is back. A source is never requested before a time that its exchange has named.
-    /// - A client that requests too often does not get another source's price instead.
+    /// - A client that requests too often does not get another source's price instead, nor does a tick that leaves its request to another
+    ///   currency: its price stays as it is.
     /// - Parameters:
     ///   - markets: The sources in question.
     ///   - atHand: Those whose price costs no request now.
@@ -187,7 +190,10 @@ package struct SourceRegistry: Sendable {
                         source: entries[index].source.name, reason: .limit,
                         lastFailure: entries[index].health.presentFailure))
                 if plan.order.isEmpty { plan.waiting.append(market) }
-                if requester == .client, plan.order.isEmpty { return }
+                if plan.order.isEmpty, requester == .client || requester == .tick && leaves(index, at: boottime) != nil
+                {
+                    return
+                }
             }
         }
     }
@@ -208,8 +214,28 @@ package struct SourceRegistry: Sendable {
 
     /// When the limits of a source allow a request: now or later.
     private func opens(_ index: Int, for requester: Requester, at boottime: BootTime) -> BootTime {
+        if requester == .tick, let due = leaves(index, at: boottime) { return due + RequestLimiter.tickJitter + 1 }
         let nextTick = requester == .tick ? nil : nextTick(of: entries[index].venue, at: boottime)
         return health(index).limiter.opens(for: requester, at: boottime, nextTick: nextTick)
+    }
+
+    /// Whether a tick leaves its request to another currency of the exchange, whose next tick would be refused otherwise: to one whose ticks
+    /// are rarer, or are as frequent and the last one was refused.
+    /// - Returns: When that tick is due; `nil` for no.
+    private func leaves(_ index: Int, at boottime: BootTime) -> BootTime? {
+        let (mine, jitter) = (entries[index], RequestLimiter.tickJitter)
+        let pace = health(index).limiter.pace.wholeMilliseconds
+        for other in entries where other.venue == mine.venue && other.source.market != mine.source.market {
+            let isNext = other.interval == mine.interval && other.isRefused && !mine.isRefused
+            guard let last = other.lastTick, isNext || other.interval > mine.interval,
+                case let due = last + other.interval.wholeMilliseconds,
+                boottime - jitter <= due, due <= boottime + pace
+            else { continue }
+            var limiter = health(index).limiter
+            limiter.take(.tick, at: boottime)
+            if limiter.opens(for: .tick, at: max(due, boottime)) > due + jitter { return due }
+        }
+        return nil
     }
 
     /// Whether the limits of a source allow a request now, for a tick after a short wait.
@@ -241,7 +267,7 @@ package struct SourceRegistry: Sendable {
     /// Records that only their limits kept a requester from these sources. If it asks again within five seconds, it is served in its turn.
     mutating func wait(for markets: [Market], _ requester: Requester, at boottime: BootTime) {
         for index in markets.compactMap(index) {
-            if requester == .tick { entries[index].lastTick = boottime }
+            if requester == .tick { (entries[index].lastTick, entries[index].isRefused) = (boottime, true) }
             venues[entries[index].venue].health.limiter.wait(requester, at: boottime, until: boottime + 5000)
         }
     }
@@ -255,7 +281,7 @@ package struct SourceRegistry: Sendable {
         else { return false }
         venues[entries[index].venue].health.requested(by: requester, at: boottime)
         entries[index].lastRequest = boottime
-        if requester == .tick { entries[index].lastTick = boottime }
+        if requester == .tick { (entries[index].lastTick, entries[index].isRefused) = (boottime, false) }
         return true
     }
 

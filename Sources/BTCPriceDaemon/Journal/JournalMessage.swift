@@ -29,6 +29,7 @@ enum JournalMessage: String, CaseIterable {
     case streamRefused = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a12d"
     case conversionImpossible = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a12c"
     case quorumUnreachable = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a12e"
+    case limitShared = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a12f"
     case outliers = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a129"
     case tetherOffPeg = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a12a"
     case tetherBack = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a12b"
@@ -58,7 +59,8 @@ enum JournalMessage: String, CaseIterable {
         case .reloaded, .needsRestart, .paused, .resumed, .retried, .currentAgain, .sourceNeedsKey, .sourceElsewhere,
             .sourceStillRests, .streamRefused, .saveRecovered, .historyRecovered, .historyUnfilled:
             .notice
-        case .conversionImpossible, .quorumUnreachable, .stale, .sourceFailed, .sourceLimited, .sourceRefused,
+        case .conversionImpossible, .quorumUnreachable, .limitShared, .stale, .sourceFailed, .sourceLimited,
+            .sourceRefused,
             .contradicted, .outliers, .derivedInstead, .ratesFailed, .ratesRefused,
             .tetherOffPeg, .tooManyConnections, .tooManyOfUser:
             .warning

@@ -118,6 +118,7 @@ struct ConfiguredSources {
                     + "\(registry.pace(index).wholeMilliseconds) ms: \(advice).",
                 ["source": "\(entry.source.name)"])
         }
+        describeSharedLimits(registry, logger: logger)
         for (index, entry) in registry.entries.enumerated() where registry.isCoolingDown(index, at: boottime) {
             guard let cooldown = registry.cooldown(index) else { continue }
             logger.tell(
@@ -146,6 +147,25 @@ struct ConfiguredSources {
             .conversionImpossible,
             "currency.usdt is \"convert\", but no configured source has the rate of USDT, so there is no price. Add a dollar market, such as kraken."
         )
+    }
+
+    /// Logs the exchanges that are the first source of several currencies, whose ticks need more requests together than the limit allows.
+    private func describeSharedLimits(_ registry: SourceRegistry, logger: Logger) {
+        // A price that is always derived requests nothing.
+        let users = Dictionary(grouping: asked.filter { !$0.candidates.isEmpty }) { $0.candidates[0].source.name }
+        for (name, users) in users.sorted(by: { $0.key < $1.key }) where users.count > 1 {
+            guard let exchange = users[0].settings.sources[0].exchange, !exchange.description.sharesRequests,
+                let index = registry.entries.firstIndex(where: { $0.source.name == name })
+            else { continue }
+            let needed = users.map { 60_000 / $0.settings.interval.wholeMilliseconds }.reduce(0, +)
+            let allowed = 60_000 / max(1, registry.pace(index).wholeMilliseconds)
+            guard needed > allowed else { continue }
+            let currencies = users.map(\.settings.currency.rawValue).joined(separator: ", ")
+            logger.tell(
+                .limitShared,
+                "The ticks of \(currencies) need \(needed) requests a minute to \(name), and its limit allows \(allowed): some ticks have no new price. Make an interval longer, or name another source first.",
+                ["source": "\(name)"])
+        }
     }
 }
 
