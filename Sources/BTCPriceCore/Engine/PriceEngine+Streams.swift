@@ -113,7 +113,9 @@ extension PriceEngine {
 
     /// Selects among the streams' prices. Only a request may change the source; otherwise it would change with every message.
     private func selectChange(_ tracked: TrackedCurrency) {
-        guard let quote = tracked.tracker.state.quote else { return }
+        let state = tracked.tracker.state
+        // A tick may have failed since the change came.
+        guard let quote = state.quote, state.freshness == .fresh, state.derivation == nil else { return }
         var round = round(of: tracked)
         round.answered = tracked.tracker.current(round.markets, at: round.began).filter {
             tracked.tracker.shows($0) || tracked.tracker.rules.mode == .median
