@@ -44,19 +44,16 @@ func exchange(_ input: [UInt8], _ read: (HTTPResponse) throws(PriceLoadingError)
     }
 }
 
-private func checkAccepted(_ loaded: LoadedPrice, _ positions: [Market: FeedPosition], at now: Timestamp) {
+private func checkAccepted(_ loaded: LoadedPrice, _ positions: [KeptPosition], at now: Timestamp) {
     checkBounds(loaded.value)
     let quote = PriceQuote(value: loaded.value, currency: "USD", timestamp: now, source: "fuzz", market: "BTC/USD")
     // An accepted price is stored and sent to clients. Neither may change or refuse it.
-    let file = QuoteFile(
-        sequence: 1,
-        prices: [CachedPrice(quote: quote, observedBoottime: BootTime(milliseconds: 1), positions: positions)])
+    let price = ShownPrice(quote, observedBoottime: BootTime(milliseconds: 1), confirmation: .single)
+    let file = QuoteFile(sequence: 1, prices: [CachedPrice(price, positions: positions)])
     hold(accepted { try QuoteFile(decoding: try file.encoded()) } == file, "\(loaded) is not kept as it is")
     let message = StateMessage(
         instance: "",
-        state: PriceState(
-            tick: 1, freshness: .fresh, quote: quote, observedBoottime: BootTime(milliseconds: 1),
-            confirmation: .single, failure: nil))
+        state: PriceState(price, TickState(number: 1, freshness: .fresh), currency: "USD"))
     hold(
         accepted { () throws(JSONFieldError) in try StateMessage(json: JSONValue(.object(message.json))) } == message,
         "\(loaded) is not told as it is")

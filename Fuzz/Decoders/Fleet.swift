@@ -23,8 +23,8 @@ func fleetQuote(_ input: [UInt8]) {
             if state.freshness == .fresh, state.quote != nil {
                 let longest = now.boottime + 3 * 3_600_000
                 hold(
-                    state.freshUntil.map { (now.boottime...longest).contains($0) } == true,
-                    "fresh until \(String(describing: state.freshUntil))")
+                    state.ticks.freshUntil.map { (now.boottime...longest).contains($0) } == true,
+                    "fresh until \(String(describing: state.ticks.freshUntil))")
             }
             _ = quote.silent(because: "gone")
         }

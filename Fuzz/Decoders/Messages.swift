@@ -31,7 +31,7 @@ func state(_ input: [UInt8]) {
 func status(_ input: [UInt8]) {
     guard let message = message(input, StatusMessage.init(json:), \.json) else { return }
     show(message.price.state)
-    hold(!StatusText(timestamps: ReaderTimestampFormatter()).lines(message, at: present).isEmpty, "no text")
+    hold(!StatusText(timestamps: TimestampFormatter()).lines(message, at: present).isEmpty, "no text")
 }
 
 /// Reads the messages of a peer: its state, its currencies with the intervals of their ticks, and the candles of its history.
@@ -52,7 +52,7 @@ private func take(_ message: StateMessage, every interval: Duration) {
     if let day = message.state.day { hold(day.low > .zero && day.high > .zero, "\(day)") }
     let market = Market("fuzz", "BTC/USD")
     var reading = PeerReading(ownInstance: "own")
-    var tracker = PriceTracker(interval: .seconds(1), book: ObservationBook(currency: .usd))
+    var tracker = PriceTracker(.usd, interval: .seconds(1))
     for seconds in 0...1 {
         let now = present.advanced(by: .seconds(seconds))
         guard
@@ -72,7 +72,7 @@ private func take(_ message: StateMessage, every interval: Duration) {
 func source(_ input: [UInt8]) {
     guard let report = message(input, SourceReport.init(json:), \.json) else { return }
     hold(
-        !SourcesText(timestamps: ReaderTimestampFormatter())
+        !SourcesText(timestamps: TimestampFormatter())
             .lines([report], isVerbose: true, at: present).isEmpty, "no text")
 }
 

@@ -413,15 +413,16 @@ private func end(
         #expect(registry.plan(.observer, at: moment(9).boottime).order.isEmpty)
     }
 
-    /// Two currencies on one exchange that allows a request a second: which ticks of each may send a request, by the second.
-    private func granted(_ intervals: [Int64], phase: Int64, seconds: Int64 = 60) -> [[Int64]] {
-        let venue = Venue("mine", limits: [RequestLimit(1, per: .seconds(1))])
-        let markets = [Market("mine", "BTC/EUR"), Market("mine", "BTC/USD")]
+    /// Currencies on one exchange that allows a request in `period` seconds: how many ticks of each send a request in two minutes, and the
+    /// longest time between two, in seconds.
+    private func granted(_ intervals: [Int64], period: Int64 = 1, phase: Int64 = 1) -> [(count: Int, longest: Int64)] {
+        let venue = Venue("mine", limits: [RequestLimit(1, per: .seconds(period))])
+        let markets = ["EUR", "USD", "CHF", "GBP"].prefix(intervals.count).map { Market("mine", "BTC/\($0)") }
         var registry = SourceRegistry(
             zip(markets, intervals).map {
                 (SourceDescription(venue: venue, market: $0, address: "https://mine"), .seconds($1))
             })
-        var granted: [[Int64]] = [[], []]
+        var granted = intervals.map { _ in [Int64]() }
         func tick(_ index: Int, _ milliseconds: Int64) {
             let at = BootTime.boot + milliseconds
             let plan = registry.plan(.tick, among: [markets[index]], at: at)
@@ -430,24 +431,34 @@ private func end(
             let wait = registry.wait(for: markets[index], at: at).wholeMilliseconds
             if registry.take(markets[index], .tick, at: at + wait) { granted[index].append(milliseconds / 1000) }
         }
-        for second in 0..<seconds {
-            for index in [0, 1] where second % intervals[index] == 0 {
+        for second in 0..<120 as Range<Int64> {
+            for index in intervals.indices where second % intervals[index] == 0 {
                 tick(index, second * 1000 + Int64(index) * phase)
             }
         }
-        return granted
+        return granted.map { seconds in
+            (seconds.count, zip(seconds, seconds.dropFirst() + [120]).map { $1 - $0 }.max() ?? 120)
+        }
     }
 
     @Test(arguments: [1, 300] as [Int64])
-    func `two currencies on one exchange share its limit: rare ticks come first, equal ones in turn`(phase: Int64) {
-        let rare = granted([1, 10], phase: phase)
-        #expect(rare[1] == [10, 20, 30, 40, 50])
-        #expect(rare[0].count >= 50 - (phase == 1 ? 0 : 5))
-        let equal = granted([1, 1], phase: phase)
-        for (own, other) in [(equal[0], equal[1]), (equal[1], equal[0])] {
-            #expect(own.count >= 19)
-            // Each has a price at least every three seconds.
-            #expect(zip(own, own.dropFirst()).allSatisfy { $1 - $0 <= 3 }, "\(own) \(other)")
+    func `a rare tick comes before the frequent ones of another currency, which lose no more than these requests`(
+        phase: Int64
+    ) {
+        let shares = granted([1, 10], phase: phase)
+        #expect(shares[1] == (11, 10))
+        #expect(shares[0].count >= 96 && shares[0].longest <= 3)
+    }
+
+    @Test(
+        arguments: [
+            ([1, 1], 1, 59), ([1, 1, 1], 1, 39), ([1, 1, 1, 1], 1, 29), ([1, 1], 2, 29), ([1, 2], 2, 29),
+            ([1, 10], 10, 5),
+        ] as [([Int64], Int64, Int)])
+    func `currencies that need more than the limit allows take turns`(intervals: [Int64], period: Int64, least: Int) {
+        for share in granted(intervals, period: period) {
+            #expect(share.count >= least)
+            #expect(share.longest <= 2 * period * Int64(intervals.count) + 1)
         }
     }
 

@@ -1,7 +1,7 @@
 import Synchronization
 
 /// Fills gaps in the history with candles from the configured exchanges: at the start, and after the daemon has seen no price for a
-/// while. Ticks have priority: while there is no current price, it waits for one.
+/// while. Ticks have priority: while no currency has a current price, it waits for one.
 package actor Backfill: StateSubscriber {
     /// A currency, and the loaders of its candles.
     package struct Lane: Sendable {
@@ -46,8 +46,8 @@ package actor Backfill: StateSubscriber {
     private let report: @Sendable (News) -> Void
     /// The time from a search in which a request failed to the next one.
     private var backoff = Backoff(from: firstRetry, to: period)
-    /// Whether the search waits for a current price of the first currency.
-    private let awaitsPrice = Atomic(false)
+    /// The codes of the currencies that have no current price. The first one of each ends the wait.
+    private let awaited = Mutex(Set<String>())
     /// Markets whose candles were refused, or can't be had before a time that the exchange has named. Their prices are still requested.
     private var breakers: [Market: CircuitBreaker] = [:]
     /// What was wrong with the last response of a market's candles.
@@ -101,6 +101,7 @@ package actor Backfill: StateSubscriber {
         plans = [:]
         problems = [:]
         version += 1
+        backoff.reset()
         retry()
         await background.wake()
     }
@@ -115,20 +116,22 @@ package actor Backfill: StateSubscriber {
         await background.run(first: { Self.firstPeriod }, work: { await self.search() })
     }
 
-    /// A current price ends the wait for one.
     package nonisolated func receive(_ state: PriceState, _: Publication, isFirst: Bool, kept: KeptState?) {
-        guard isFirst, state.freshness == .fresh, awaitsPrice.exchange(false, ordering: .sequentiallyConsistent) else {
-            return
-        }
+        guard state.freshness == .fresh, awaited.withLock({ $0.remove(state.currency) }) != nil else { return }
         Task { await background.wake() }
     }
 
     /// Searches for gaps and fills them.
-    /// - Returns: The time to the next search; `nil` for when there is a current price.
+    /// - Returns: The time to the next search; `nil` for when a currency has a current price.
     private func search() async -> Duration? {
-        awaitsPrice.store(true, ordering: .sequentiallyConsistent)
-        guard await engine.state.freshness == .fresh else { return nil }
-        awaitsPrice.store(false, ordering: .sequentiallyConsistent)
+        let currencies = lanes.map(\.currency)
+        awaited.withLock { $0 = Set(currencies.map(\.rawValue)) }
+        var isCurrent = false
+        for currency in currencies where await engine.state(of: currency)?.freshness == .fresh {
+            awaited.withLock { _ = $0.remove(currency.rawValue) }
+            isCurrent = true
+        }
+        guard isCurrent else { return nil }
         var isComplete = false
         // A history that can't be read or written is reported by the archive.
         do throws(HistoryError) { isComplete = try await fill() } catch {}

@@ -72,6 +72,8 @@ package actor BackgroundWork {
         } onCancel: {
             Task { await self.wake() }
         }
+        // A timer that ends too late must not end the next wait.
+        waits += 1
         isWoken = false
         timer?.cancel()
     }

@@ -33,15 +33,15 @@ extension PriceEngine {
 
     // MARK: - Streams
 
-    private var streams: [FetchLatestPrice] { tracked.flatMap { $0.plan.sources.filter { $0.stream != nil } } }
-
     /// Opens or closes the streams.
     /// - Parameter watched: The changes between the ticks that are published; `nil` for none, which closes the streams.
     package func publish(_ watched: WatchedChanges?) {
-        guard watched != self.watched else { return }
-        stopStreams()
+        let before = self.watched
         self.watched = watched
-        startStreams()
+        for each in tracked where before?.interval(of: each.currency) != watched?.interval(of: each.currency) {
+            stopStreams(of: each)
+            startStreams(of: each)
+        }
     }
 
     /// Restarts the streams after a suspend: their connections are dead, which only a timeout would show.
@@ -51,19 +51,25 @@ extension PriceEngine {
     }
 
     private func startStreams() {
-        guard feedsRun, let watched else { return }
-        for tracked in tracked where watched.currencies.contains(tracked.currency.rawValue) {
-            for source in tracked.plan.sources {
-                source.stream?.start(every: watched.interval) { [weak self, executor] news in
-                    Task(executorPreference: executor) { await self?.received(news, from: source) }
-                }
+        for each in tracked { startStreams(of: each) }
+    }
+
+    private func startStreams(of tracked: TrackedCurrency) {
+        guard feedsRun, let interval = watched?.interval(of: tracked.currency) else { return }
+        for source in tracked.plan.sources {
+            source.stream?.start(every: interval) { [weak self, executor] news in
+                Task(executorPreference: executor) { await self?.received(news, from: source) }
             }
         }
     }
 
     private func stopStreams() {
-        for source in streams { source.stream?.stop() }
-        for each in tracked { each.stopStreams() }
+        for each in tracked { stopStreams(of: each) }
+    }
+
+    private func stopStreams(of tracked: TrackedCurrency) {
+        for source in tracked.plan.sources { source.stream?.stop() }
+        tracked.stopStreams()
     }
 
     func received(_ news: StreamNews, from source: FetchLatestPrice) {

@@ -184,9 +184,9 @@ package struct PriceTracker: ~Copyable, Sendable {
         guard !book.isBefore(price.position, of: price.market, at: now.boottime) else {
             throw .staleData("a request has shown a newer one")
         }
+        guard let requestedPlace else { throw .staleData("no request has shown the price yet") }
         let isShown = shows(price.market)
         if isShown {
-            guard let requestedPlace else { throw .staleData("no request has shown the price yet") }
             let observation = MarketObservation(price.market, price.value, arrival: now)
             let place = belief.place(of: observation, near: requestedPlace, beside: book.stated)
             guard abs(place - requestedPlace) <= Vote.Bounds.width else { return .contradicts }

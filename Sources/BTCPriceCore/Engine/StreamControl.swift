@@ -61,4 +61,7 @@ package struct WatchedChanges: Sendable, Hashable {
         self.interval = interval
         self.currencies = currencies
     }
+
+    /// The interval of a currency's changes; `nil` if they are not published.
+    func interval(of currency: Currency) -> Duration? { currencies.contains(currency.rawValue) ? interval : nil }
 }

@@ -11,6 +11,8 @@ package struct SourceRegistry: Sendable {
         fileprivate var lastTick: BootTime?
         /// Whether its limits refused the last tick.
         fileprivate var isRefused = false
+        /// When the ticks last sent it a request.
+        fileprivate var lastServed = BootTime.min
         /// For a reserve: when a source of its currency that is not a reserve last had a price, or when the wait for one began.
         fileprivate var heldBackSince: BootTime
     }
@@ -75,6 +77,7 @@ package struct SourceRegistry: Sendable {
             entries[index].health = old.health
             entries[index].lastRequest = old.lastRequest
             (entries[index].lastTick, entries[index].isRefused) = (old.lastTick, old.isRefused)
+            entries[index].lastServed = old.lastServed
             entries[index].heldBackSince = old.heldBackSince
         }
         for index in venues.indices {
@@ -132,8 +135,7 @@ package struct SourceRegistry: Sendable {
     /// - Next, for a tick that would fail otherwise, come sources with a cooldown because of failures, or whose cooldown has
     ///   ended without a success since: this detects at once that the
     ///   network is back. A source is never requested before a time that its exchange has named.
-    /// - A client that requests too often does not get another source's price instead, nor does a tick that leaves its request to another
-    ///   currency: its price stays as it is.
+    /// - A client that requests too often does not get another source's price instead.
     /// - Parameters:
     ///   - markets: The sources in question.
     ///   - atHand: Those whose price costs no request now.
@@ -219,17 +221,18 @@ package struct SourceRegistry: Sendable {
         return health(index).limiter.opens(for: requester, at: boottime, nextTick: nextTick)
     }
 
-    /// Whether a tick leaves its request to another currency of the exchange, whose next tick would be refused otherwise: to one whose ticks
-    /// are rarer, or are as frequent and the last one was refused.
+    /// Whether a tick leaves its request to the next tick of another currency that has no other source and would be refused otherwise: to
+    /// one that was served longer ago, if its ticks are rarer, or are as frequent and the last one was refused.
     /// - Returns: When that tick is due; `nil` for no.
     private func leaves(_ index: Int, at boottime: BootTime) -> BootTime? {
         let (mine, jitter) = (entries[index], RequestLimiter.tickJitter)
         let pace = health(index).limiter.pace.wholeMilliseconds
-        for other in entries where other.venue == mine.venue && other.source.market != mine.source.market {
-            let isNext = other.interval == mine.interval && other.isRefused && !mine.isRefused
+        for other in entries where other.venue == mine.venue && other.lastServed < mine.lastServed {
+            let isNext = other.interval == mine.interval && other.isRefused
             guard let last = other.lastTick, isNext || other.interval > mine.interval,
-                case let due = last + other.interval.wholeMilliseconds,
-                boottime - jitter <= due, due <= boottime + pace
+                case let due = last + other.interval.wholeMilliseconds, boottime - jitter <= due,
+                due <= boottime + pace,
+                entries.count(where: { $0.source.market.currency == other.source.market.currency }) == 1
             else { continue }
             var limiter = health(index).limiter
             limiter.take(.tick, at: boottime)
@@ -281,7 +284,10 @@ package struct SourceRegistry: Sendable {
         else { return false }
         venues[entries[index].venue].health.requested(by: requester, at: boottime)
         entries[index].lastRequest = boottime
-        if requester == .tick { (entries[index].lastTick, entries[index].isRefused) = (boottime, false) }
+        if requester == .tick {
+            (entries[index].lastTick, entries[index].isRefused) = (boottime, false)
+            entries[index].lastServed = boottime
+        }
         return true
     }
 

@@ -154,7 +154,8 @@ struct ConfiguredSources {
         // A price that is always derived requests nothing.
         let users = Dictionary(grouping: asked.filter { !$0.candidates.isEmpty }) { $0.candidates[0].source.name }
         for (name, users) in users.sorted(by: { $0.key < $1.key }) where users.count > 1 {
-            guard let exchange = users[0].settings.sources[0].exchange, !exchange.description.sharesRequests,
+            guard let exchange = users[0].settings.sources.first(where: { $0.name == name })?.exchange,
+                !exchange.description.sharesRequests,
                 let index = registry.entries.firstIndex(where: { $0.source.name == name })
             else { continue }
             let needed = users.map { 60_000 / $0.settings.interval.wholeMilliseconds }.reduce(0, +)

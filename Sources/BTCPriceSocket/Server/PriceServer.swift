@@ -63,7 +63,7 @@ package final class PriceServer: StateSubscriber {
         }
     }
 
-    /// Replies to calls with the state from now on, and sends it to the watchers. If it is not from a tick, only those of changes get it.
+    /// Replies to calls with the state from now on, and sends it to the watchers. A change between the ticks goes only to those of changes.
     package func receive(_ state: PriceState, _ publication: Publication, isFirst: Bool, kept: KeptState?) {
         inbox.publish(state, isForAll: publication.isForAllWatchers)
     }

@@ -81,9 +81,11 @@ enum MedianRule {
         _ requested: [MarketObservation], _ claims: Claims, _ round: Round
     ) -> (Decision, Belief) {
         let counted = requested.filter { price in vote.members.contains { $0.price == price } }
-        let newest = counted.map(\.arrival).max { $0.boottime < $1.boottime } ?? requested[0].arrival
+        // Without a requested one, those of before.
+        let dated = counted.isEmpty ? vote.members.map(\.price) : counted
+        let newest = dated.map(\.arrival).max { $0.boottime < $1.boottime } ?? requested[0].arrival
         let price = MarketObservation(
-            market, median, arrival: newest, pace: counted.map(\.pace).min() ?? .zero)
+            market, median, arrival: newest, pace: dated.map(\.pace).min() ?? .zero)
         let quote = PriceQuote(
             value: median, currency: claims.book.currency.rawValue, timestamp: price.arrival.wall,
             source: Market.medianName, market: market.pair,
