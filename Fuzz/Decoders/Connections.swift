@@ -1,5 +1,4 @@
-import BTCPriceCore
-
+@testable import BTCPriceCore
 @testable import BTCPriceSocket
 
 /// Serves a client. The replies do not depend on how its bytes are cut. The input: the limits, the cuts, the stream.
@@ -36,7 +35,9 @@ private func replies(to stream: ArraySlice<UInt8>, sizes: [Int], _ limits: Serve
 }
 
 private let held = PriceState(
-    tick: 1, freshness: .fresh,
-    quote: PriceQuote(
-        value: 68_901, currency: "USD", timestamp: Timestamp(milliseconds: 0), source: "binance", market: "BTC/USDT"),
-    observedBoottime: .boot, confirmation: .single, failure: nil)
+    ShownPrice(
+        PriceQuote(
+            value: 68_901, currency: "USD", timestamp: Timestamp(milliseconds: 0), source: "binance", market: "BTC/USDT"
+        ), observedBoottime: .boot,
+        confirmation: .single),
+    TickState(number: 1, freshness: .fresh), currency: "USD")

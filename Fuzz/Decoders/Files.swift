@@ -22,9 +22,7 @@ func quoteFile(_ input: [UInt8]) {
     hold(accepted { try QuoteFile(decoding: try file.encoded()) } == file, "\(file) is not kept as it is")
     for price in file.prices {
         checkBounds(price.quote.value)
-        let state = PriceState(
-            tick: 0, freshness: .stale, quote: price.quote, observedBoottime: price.observedBoottime,
-            confirmation: nil, failure: nil)
+        let state = PriceState(price.price, TickState(freshness: .stale), currency: price.quote.currency)
         if let (age, _) = state.age(at: present) { hold(age >= .zero, "an age of \(age)") }
     }
     for kept in file.cooldowns.values {
