@@ -77,11 +77,8 @@ struct Assembly {
         let activity = ClientActivity(at: now().boottime)
         let streams = StreamControl(engine: engine, activity: activity, interval: settings.changeInterval, now: now)
         let rateFile = RateFile(stateDirectory: settings.directories.state)
-        let (observing, rating, searching) = (
-            BackgroundWork(clock: loop.clock, executor: loop.executor),
-            BackgroundWork(clock: loop.clock, executor: loop.executor),
-            BackgroundWork(clock: loop.clock, executor: loop.executor)
-        )
+        let background = { BackgroundWork(clock: loop.clock, executor: loop.executor) }
+        let (observing, rating, searching) = (background(), background(), background())
         let rates = RateKeeper(
             engine: engine, store: rateFile, background: rating, clock: loop.clock, now: now,
             report: { reporter.report($0) })

@@ -462,6 +462,23 @@ private func end(
         }
     }
 
+    @Test func `a tick that leaves its request to another currency goes on to its next source`() {
+        let mine = Venue("mine", limits: [RequestLimit(1, per: .seconds(1))])
+        let (euro, other, dollar) = (Market("mine", "BTC/EUR"), Market("other", "BTC/EUR"), Market("mine", "BTC/USD"))
+        var registry = SourceRegistry(
+            [(mine, euro), (Venue("other"), other), (mine, dollar)].map {
+                (SourceDescription(venue: $0, market: $1, address: "https://mine"), .seconds(1))
+            })
+        let first = BootTime.boot
+        #expect(registry.plan(.tick, among: [euro, other], at: first).order == [euro, other])
+        let isTaken = registry.take(euro, .tick, at: first)
+        #expect(isTaken)
+        registry.wait(for: registry.plan(.tick, among: [dollar], at: first).waiting, .tick, at: first)
+        let next = registry.plan(.tick, among: [euro, other], at: first + 1000)
+        #expect(next.order == [other] && next.waiting == [euro])
+        #expect(registry.plan(.tick, among: [dollar], at: first + 1000).order == [dollar])
+    }
+
     @Test func `a source that can't be requested at every tick comes after those that can`() {
         let slow = [RequestLimit(1, per: .seconds(10))]
         let impatient = registry([("a", Self.minute), ("slow", slow), ("b", [])])

@@ -81,7 +81,7 @@ package actor OneSecondTicker {
         await end(loops)
     }
 
-    /// Stops the ticks at once. If they are paused, only the target is told who stops them now. Has no effect if they are stopped.
+    /// Stops the ticks at once. If they are already paused, it only tells the target who stops them now. Has no effect if they are stopped.
     package func pause(_ ticking: Ticking = .paused) async {
         guard phase != .stopped else { return }
         if phase == .running {

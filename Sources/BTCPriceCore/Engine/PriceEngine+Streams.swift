@@ -77,7 +77,8 @@ extension PriceEngine {
         case .limited(let error): _ = ended(source, .failure(error), latency: .zero)
         case .price(let price):
             // As for a feed, the price of an exchange with a cooldown does not count.
-            guard feedsRun, watched != nil, let tracked = tracked(source.market),
+            // A price that is still on its way when the last watcher of its currency leaves does not count, either.
+            guard feedsRun, let tracked = tracked(source.market), watched?.interval(of: tracked.currency) != nil,
                 !registry.isCoolingDown(source.market, at: now().boottime)
             else { return }
             // A round in progress decides on the responses to its requests.

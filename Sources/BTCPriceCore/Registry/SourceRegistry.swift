@@ -192,10 +192,7 @@ package struct SourceRegistry: Sendable {
                         source: entries[index].source.name, reason: .limit,
                         lastFailure: entries[index].health.presentFailure))
                 if plan.order.isEmpty { plan.waiting.append(market) }
-                if plan.order.isEmpty, requester == .client || requester == .tick && leaves(index, at: boottime) != nil
-                {
-                    return
-                }
+                if requester == .client, plan.order.isEmpty { return }
             }
         }
     }

@@ -118,10 +118,10 @@ package struct ExchangeDescription: Sendable {
         markets.first { $0.market.currency == currency && !$0.isRate }
     }
 
-    /// The URL of a request for some markets.
     /// Whether one request has the prices of all its markets.
     package var sharesRequests: Bool { target.contains("{names}") || !target.contains("{") }
 
+    /// The URL of a request for some markets.
     func url(for markets: [DescribedMarket], at baseURL: String) -> String {
         var placeholders = markets[0].placeholders()
         placeholders["names"] = markets.map { Self.encoded($0.name) }.joined(separator: ",")
