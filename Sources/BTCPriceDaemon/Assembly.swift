@@ -52,10 +52,13 @@ struct Assembly {
         let credentials = Credentials(environment: environment)
         // A random name that is unique to this start of the daemon.
         let instance = UInt64.random(in: .min ... .max).padded(16, radix: 16)
-        let candidates = try ConfiguredSources(
-            settings, client: client, credentials: credentials, instance: instance, now: now, logger: logger,
-            report: { reporter.report($1, ofStream: $0) })
-        let running = Replaceable(RunningSettings(settings: settings, unusable: candidates.unusable))
+        let makeSources = { @Sendable (settings: Settings) throws -> ConfiguredSources in
+            try ConfiguredSources(
+                settings, client: client, credentials: credentials, instance: instance, now: now, logger: logger,
+                report: { reporter.report($1, ofStream: $0) })
+        }
+        let sources = try makeSources(settings)
+        let running = Replaceable(RunningSettings(settings: settings, unusable: sources.unusable))
         let archive = settings.history.map { history in
             HistoryStore(
                 directory: settings.directories.state, settings: history.store, now: now,
@@ -64,18 +67,17 @@ struct Assembly {
         let history = archive.map { PriceHistory(store: $0) }
         let persist = PersistLastValidPrice(store: store, report: { reporter.report($0) })
         let engine = PriceEngine(
-            candidates.plans, clock: loop.clock, budget: settings.budget, observes: settings.observeInterval,
-            executor: loop.executor, now: now, subscribers: [persist, status], history: history,
+            sources.plans, clock: loop.clock, budget: settings.budget, executor: loop.executor, now: now,
+            subscribers: [persist, status], history: history,
             report: { event in
                 if case .ticked = event { heartbeat.beat(at: now().boottime) }
                 reporter.report(event)
             })
         await engine.resume(stored.cooldowns)
-        candidates.describe(await engine.registry, at: now().boottime, logger: logger)
         let suspend = SuspendMonitor(engine: engine, client: client, clock: loop.clock, logger: logger)
-        let ticker = OneSecondTicker(settings.intervals, clock: loop.clock, target: suspend, executor: loop.executor)
+        let ticker = OneSecondTicker(clock: loop.clock, target: suspend, executor: loop.executor)
         let activity = ClientActivity(at: now().boottime)
-        let streams = StreamControl(engine: engine, activity: activity, interval: settings.changeInterval, now: now)
+        let streams = StreamControl(engine: engine, activity: activity, now: now)
         let rateFile = RateFile(stateDirectory: settings.directories.state)
         let background = { BackgroundWork(clock: loop.clock, executor: loop.executor) }
         let (observing, rating, searching) = (background(), background(), background())
@@ -83,13 +85,12 @@ struct Assembly {
             engine: engine, store: rateFile, background: rating, clock: loop.clock, now: now,
             report: { reporter.report($0) })
         let control = TickControl(
-            ticker: ticker, background: [observing, rating, searching], activity: activity,
-            idleAfter: settings.pauseWhenIdle, now: now,
+            ticker: ticker, background: [observing, rating, searching], activity: activity, now: now,
             report: { reporter.report($0) })
         let past = archive.flatMap { archive in
             history.map { history in
                 let backfill = Backfill(
-                    candidates.backfill(settings), engine: engine, history: history, archive: archive,
+                    engine: engine, history: history, archive: archive,
                     background: searching, clock: loop.clock, now: now, report: { reporter.report($0) })
                 let calls = HistoryCalls(
                     history: history, store: archive,
@@ -105,34 +106,31 @@ struct Assembly {
             engine: engine, control: control, store: store, persist: persist,
             history: past?.calls, backfill: past?.backfill, now: now, logger: logger)
         let server = try PriceServer(
-            listener: listener, instance: instance, limits: settings.limits, now: now, activity: activity,
+            listener: listener, instance: instance, now: now, activity: activity,
             administrators: Administrators(group: Product.group),
             answer: { call, uid, clients in await answers.answer(to: call, of: uid, clients) },
             changesAreWatched: { await streams.follow() },
             wake: { await control.clientCame() },
             report: { reporter.report($0) })
-        server.change(settings.currencies.map(\.currency))
         await engine.subscribe(server)
         await engine.subscribe(control)
         await engine.subscribe(streams)
         if let backfill = past?.backfill { await engine.subscribe(backfill) }
         for price in stored.prices { await engine.restore(price) }
-        await rates.change(settings.rateSources.map { $0.loader(client, now: now) })
+        let parts = Parts(
+            running: running, client: client, engine: engine, ticker: ticker, history: archive,
+            backfill: past?.backfill, streams: streams, rates: rates, control: control, server: server, level: level,
+            now: now, logger: logger)
+        await parts.apply(settings, sources)
         archive?.open(
             present: { history?.presentMinute(of: $0) },
             restored: { currency, candles in history?.restore(candles, of: currency) })
         let reloading = Reloading(
-            initial: settings, read: readAnew, running: running, client: client, credentials: credentials,
-            instance: instance,
-            engine: engine, ticker: ticker, history: archive, backfill: past?.backfill,
-            streams: streams, rates: rates, report: { reporter.report($1, ofStream: $0) },
-            control: control,
-            server: server, level: level, now: now, logger: logger)
+            initial: settings, read: readAnew, makeSources: makeSources, parts: parts, logger: logger)
         // Trapped before READY=1, since a SIGHUP right after it must not end the daemon.
         let reload = isReloadWanted ? await UnixSignalsSequence(trapping: .sighup) : nil
         let signals = suspend.follow(control)
         // Started before the socket opens: a client that pauses the ticks must find them running.
-        await streams.follow()
         await engine.startFeeds()
         await ticker.start()
         try server.start()

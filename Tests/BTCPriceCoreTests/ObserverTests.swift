@@ -59,9 +59,9 @@ import Testing
     @Test func `a pause of the ticks stops the observer, and a resume lets it begin anew`() async {
         let (clock, target) = (TestClock(), Target())
         let background = BackgroundWork(clock: clock)
-        let ticker = OneSecondTicker(clock: clock, target: World().engine)
+        let ticker = OneSecondTicker([.init(.usd)], clock: clock, target: World().engine)
         let control = TickControl(
-            ticker: ticker, background: [background], activity: ClientActivity(at: .boot), idleAfter: nil,
+            ticker: ticker, background: [background], activity: ClientActivity(at: .boot),
             now: { World.start }, report: { _ in })
         let task = Task { await Observer.run(background, jitter: { 0 }, observe: target.observe) }
         await clock.run(to: .seconds(2))

@@ -125,13 +125,14 @@ import Testing
             let states = Mutex<[Ticking]>([])
         }
 
-        init(idleAfter: Duration? = nil) {
+        init(idleAfter: Duration? = nil) async {
             let told = Told()
             self.told = told
             activity = ClientActivity(at: world.now().boottime)
             control = TickControl(
-                ticker: world.ticker, activity: activity, idleAfter: idleAfter, now: world.now,
+                ticker: world.ticker, activity: activity, now: world.now,
                 report: { state in told.states.withLock { $0.append(state) } })
+            await control.change(idleAfter: idleAfter)
         }
 
         var changes: [Ticking] { told.states.withLock { $0 } }
@@ -148,7 +149,7 @@ import Testing
     }
 
     @Test func `after an operator's pause, only a resume restarts the ticks`() async {
-        let setup = Setup(idleAfter: .seconds(5))
+        let setup = await Setup(idleAfter: .seconds(5))
         await setup.firstTick()
         #expect(await setup.control.pause())
         #expect(await !setup.control.pause())
@@ -165,7 +166,7 @@ import Testing
     }
 
     @Test func `without clients the ticks stop, and the first client resumes them at once`() async {
-        let setup = Setup(idleAfter: .seconds(5))
+        let setup = await Setup(idleAfter: .seconds(5))
         await setup.firstTick()
         #expect(!setup.control.mayPause)
         await setup.control.pauseIfIdle()
@@ -186,7 +187,7 @@ import Testing
     }
 
     @Test func `a user's pause of ticks that are idle is shown`() async {
-        let setup = Setup(idleAfter: .seconds(5))
+        let setup = await Setup(idleAfter: .seconds(5))
         await setup.firstTick()
         _ = setup.activity.called(at: setup.world.now().boottime - 5000)
         await setup.control.pauseIfIdle()
@@ -199,7 +200,7 @@ import Testing
     }
 
     @Test func `a call with a greatest age waits for the first tick after an idle time only`() async throws {
-        let setup = Setup(idleAfter: .seconds(5))
+        let setup = await Setup(idleAfter: .seconds(5))
         await setup.firstTick()
         _ = setup.activity.called(at: setup.world.now().boottime - 5000)
         await setup.control.pauseIfIdle()
@@ -230,14 +231,14 @@ import Testing
     }
 
     @Test func `without the setting the ticks never stop`() async {
-        let setup = Setup()
+        let setup = await Setup()
         #expect(!setup.control.mayPause)
         _ = setup.activity.called(at: 0)
         #expect(!setup.control.mayPause)
     }
 
     @Test func `concurrent calls of pause and resume end in the state of the last call`() async {
-        let setup = Setup()
+        let setup = await Setup()
         await setup.firstTick()
         for _ in 0..<20 {
             async let pause = setup.control.pause()
@@ -252,7 +253,7 @@ import Testing
     }
 
     @Test func `the record counts the ticks, and dates the change of freshness`() async {
-        let setup = Setup()
+        let setup = await Setup()
         await setup.firstTick()
         var record = await setup.world.engine.firstRecord
         #expect(record.state.ticks.number == 1 && record.failed == 0 && record.since == setup.world.now().wall)
@@ -269,7 +270,7 @@ import Testing
     }
 
     @Test func `a price without a renewal becomes stale when its time is over`() async {
-        let setup = Setup()
+        let setup = await Setup()
         await setup.firstTick()
         await setup.world.ticker.stop()
         setup.world.clock.advance(to: .seconds(10))
@@ -323,7 +324,7 @@ import Testing
     }
 
     @Test func `the ticks stop before a sleep, and the first one after it is at once`() async {
-        let setup = TickControlTests.Setup()
+        let setup = await TickControlTests.Setup()
         await setup.firstTick()
         await setup.control.suspend()
         #expect(await setup.world.nextTick().failure == "paused")

@@ -226,7 +226,8 @@ private struct Setup {
         await world.engine.startFeeds()
         let activity = ClientActivity(at: world.now().boottime)
         let control = StreamControl(
-            engine: world.engine, activity: activity, interval: .milliseconds(100), now: world.now)
+            engine: world.engine, activity: activity, now: world.now)
+        await control.change(.milliseconds(100))
         #expect(control.wanted == nil)
         activity.watcherCame(changesOf: ["USD"])
         #expect(control.wanted == WatchedChanges(interval: .milliseconds(100), currencies: ["USD"]))

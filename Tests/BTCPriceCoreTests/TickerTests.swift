@@ -45,7 +45,7 @@ import Testing
     @Test func `after a tick that takes too long, missed ticks are skipped, and the grid stays`() async {
         let clock = TestClock()
         let target = Target(clock: clock, work: .milliseconds(2300))
-        let ticker = OneSecondTicker(clock: clock, target: target)
+        let ticker = OneSecondTicker([.init(.usd)], clock: clock, target: target)
         await ticker.start()
         await target.hasBegun()
         await clock.run(to: .milliseconds(2300))
@@ -61,7 +61,7 @@ import Testing
     @Test func `a tick that uses its whole budget does not delay the next one`() async {
         let clock = TestClock()
         let target = Target(clock: clock, work: .milliseconds(1003))
-        let ticker = OneSecondTicker(clock: clock, target: target)
+        let ticker = OneSecondTicker([.init(.usd)], clock: clock, target: target)
         await ticker.start()
         await target.hasBegun()
         await clock.run(to: .milliseconds(1003))
@@ -75,7 +75,7 @@ import Testing
     @Test func `after hours of sleep there is one tick at once`() async {
         let clock = TestClock()
         let target = Target(clock: clock)
-        let ticker = OneSecondTicker(clock: clock, target: target)
+        let ticker = OneSecondTicker([.init(.usd)], clock: clock, target: target)
         await ticker.start()
         await target.hasBegun()
         await clock.timer(at: .seconds(1))
@@ -91,7 +91,7 @@ import Testing
     @Test func `pause cancels the running tick, and resume never runs two ticks at a time`() async {
         let clock = TestClock()
         let target = Target(clock: clock, work: .milliseconds(900))
-        let ticker = OneSecondTicker(clock: clock, target: target)
+        let ticker = OneSecondTicker([.init(.usd)], clock: clock, target: target)
         await ticker.start()
         await target.hasBegun()
         await ticker.pause()
@@ -109,7 +109,7 @@ import Testing
     @Test func `start, pause, resume and stop out of order do nothing`() async {
         let clock = TestClock()
         let target = Target(clock: clock)
-        let ticker = OneSecondTicker(clock: clock, target: target)
+        let ticker = OneSecondTicker([.init(.usd)], clock: clock, target: target)
         await ticker.resume()
         await ticker.pause()
         #expect(clock.timers == 0 && target.ticks.isEmpty)

@@ -72,6 +72,19 @@ import Testing
 
     private var path: String { "\(folder.path)/\(HistoryStore.fileName)" }
 
+    @Test func `changed settings apply to what is held, and to old minutes`() async throws {
+        let store = store()
+        keep(store, 0..<1)
+        store.change(.init(writeEvery: .seconds(3600)))
+        keep(store, 1..<3)
+        #expect(store.held == 2)
+        store.change(.init(keepMinutes: .seconds(86_400), writeEvery: .seconds(1)))
+        keep(store, 3..<4)
+        #expect(store.held == 0)
+        keep(store, 3 * 1440..<3 * 1440 + 1)
+        #expect(try await read(store, .minute).map(\.start) == [Self.start + 3 * 1440 * 60])
+    }
+
     @Test func `minutes, hours and days are written when they close, over a leap day`() async throws {
         let first = store()
         keep(first, 0..<3 * 1440)

@@ -5,12 +5,13 @@ import os
 import pty
 
 from lib.btcpriced import *
+from lib.rates import RateServer
 
 
 class Configured(Logged):
     """A daemon with a configuration file and without a terminal, like a service."""
 
-    def __init__(self, text="", **options):
+    def __init__(self, text="", is_fresh=True, **options):
         self.place, self.simulator = Place(), Simulator(**options)
         self.path = f"{self.place.state}/config.toml"
         self.write(text)
@@ -18,7 +19,8 @@ class Configured(Logged):
         super().__init__(
             [BINARIES / "btc-priced", "--config", self.path, "--state-directory", self.place.state, "--runtime-directory",
              self.place.runtime], start_new_session=True)
-        fresh(self.place)
+        if is_fresh:
+            fresh(self.place)
 
     def write(self, text):
         addresses = "".join(
@@ -190,6 +192,217 @@ def _():
     os.close(terminal)
     wait_until(lambda: os.waitpid(child, os.WNOHANG)[0] == child, what="its end")
     assert not os.path.exists(place.socket)
+
+
+# --- The effect of every key -----------------------------------------------------------------------------------------
+
+# The hour in which these take effect is injected in HistoryStoreTests.
+IN_UNIT_TESTS = {"history.keep-minutes", "history.write-every-s"}
+TESTED = {"clients.connections", "clients.timeout-s"} | IN_UNIT_TESTS
+EUROS = 'reference-rates = []\ncurrencies = ["USD", "EUR"]\ncurrency.EUR.sources = ["{}"]\ncurrency.EUR.interval-ms = {}\n'
+ALONE = 'sources = ["binance"]\n'
+
+
+def kind(key):
+    """The keys of all sources are the same, and those of all currencies."""
+    return re.sub(r"^(source|currency)\.(?!usdt$)[\w-]+\.", r"\1.*.", key)
+
+
+def effect(key, before, after, what, needs=dict, **options):
+    """A scenario: the condition does not hold before the reload, and then it does. `needs` makes what the condition and both texts use."""
+    TESTED.add(kind(key))
+
+    def note(condition):
+        @scenario(f"a reload that changes {key} has an effect: {what}", beside=True)
+        def _():
+            given = needs()
+            daemon = Configured(before.format(**given), is_fresh=False, **options)
+            wait_until(lambda: can_connect(daemon.place.socket), what="the socket")
+            wait_until(lambda: state_in(daemon.place, "USD")["tick"] > 0, what="a tick")
+            assert not condition(daemon, **given), "it holds before the reload"
+            said = daemon.reload(after.format(**given))
+            assert said.endswith(f"was reloaded: {key}."), said
+            wait_until(lambda: condition(daemon, **given), what=what)
+            daemon.stop()
+        return condition
+    return note
+
+
+def shows(key, before, after, member, value, currency="USD", **options):
+    """The effect is in the state."""
+    @effect(key, before, after, f"{member} is {value}", **options)
+    def _(daemon, **_):
+        found = state_in(daemon.place, currency)
+        for name in member.split("."):
+            found = (found or {}).get(name)
+        return found == value
+
+
+def peers():
+    """Two daemons with different prices."""
+    first, second = Place(), Place()
+    for place, price in ((first, "68900"), (second, "68950")):
+        Daemon(place, replaying(price).urls, sources=["binance"])
+        fresh(place)
+    return {"first": first.socket, "second": second.socket}
+
+
+def live(daemon):
+    """A client that watches changes."""
+    if not hasattr(daemon, "changes"):
+        daemon.changes = Watch(daemon.place, "--live", "--json")
+    return daemon.changes
+
+
+def trading():
+    """A market that trades while its stream is open."""
+    market = replaying(*(f"{68_900 + index / 100:.2f}" for index in range(20_000)))
+    return {"market": market, "url": market.urls["binance"], "stream": market.urls["binance"].replace("http", "ws", 1)}
+
+
+def secure():
+    market = Simulator(secure=True)
+    return {"url": market.urls["binance"], "authority": market.authority}
+
+
+shows("sources", ALONE, 'sources = ["bitstamp"]\n', "quote.source", "bitstamp")
+shows("currency.EUR.sources", EUROS.format("coinbase", 1000), EUROS.format("bitstamp", 1000), "quote.source", "bitstamp", "EUR")
+shows("mode", "quorum = 2\n", 'quorum = 2\nmode = "median"\n', "quote.source", "median")
+shows("quorum", 'mode = "median"\nquorum = 2\n', 'mode = "median"\nquorum = 1\n', "freshness", "fresh", faults="coinbase always status 503")
+shows("source.binance.timeout-ms", "", "source.binance.timeout-ms = 50\n", "quote.source", "coinbase", faults="binance always delay 300ms")
+shows("tick.budget-ms", ALONE + "source.binance.timeout-ms = 9000\n", ALONE + "source.binance.timeout-ms = 9000\ntick.budget-ms = 9000\n",
+      "freshness", "fresh", faults="binance always delay 1500ms")
+shows("source.binance.url", ALONE + f'source.binance.url = "{unused_url()}"\n', ALONE + 'source.binance.url = "{url}"\n', "freshness", "fresh",
+      needs=trading)
+shows("source.alpha.socket", 'sources = ["alpha"]\nsource.alpha.socket = "{first}"\n', 'sources = ["alpha"]\nsource.alpha.socket = "{second}"\n',
+      "quote.value", "68950", needs=peers)
+shows("proxy.url", "", f'proxy.url = "http://127.0.0.1:{free_port()}"\n', "freshness", "stale")
+shows("tls.ca-file", ALONE + 'source.binance.url = "{url}"\n', ALONE + 'source.binance.url = "{url}"\ntls.ca-file = "{authority}"\n',
+      "freshness", "fresh", needs=secure)
+
+
+@effect("currencies", 'reference-rates = []\ncurrency.EUR.sources = ["coinbase"]\n', 'reference-rates = []\ncurrency.EUR.sources = ["coinbase"]\ncurrencies = ["USD", "EUR"]\n', "it has a price in the new one")
+def _(daemon):
+    reply = Varlink(daemon.place.socket).call("io.btcpriced.Price.GetPrice", currency="EUR")
+    return "error" not in reply and reply["parameters"]["state"]["freshness"] == "fresh"
+
+
+@effect("tick.interval-ms", "tick.interval-ms = 60000\n", "tick.interval-ms = 200\n", "more ticks")
+def _(daemon):
+    return state_in(daemon.place, "USD")["tick"] > 5
+
+
+@effect("currency.EUR.interval-ms", EUROS.format("coinbase", 3_600_000), EUROS.format("coinbase", 1000), "more ticks")
+def _(daemon):
+    return state_in(daemon.place, "EUR")["tick"] > 3
+
+
+@effect("source.binance.hedge-ms", "source.binance.hedge-ms = 60000\n", "source.binance.hedge-ms = 10\n", "the next source is requested too",
+        faults="binance always delay 300ms")
+def _(daemon):
+    return daemon.simulator.requests()["coinbase"] > 4
+
+
+@effect("tick.pause-when-idle", "", "tick.pause-when-idle = 1\n", "the ticks pause")
+def _(daemon):
+    return daemon.status()["ticking"] == "idle"
+
+
+@effect("log.level", "", 'log.level = "debug"\n', "lines of that level")
+def _(daemon):
+    return daemon.said(" began ")
+
+
+@effect("currency.usdt", 'sources = ["binance", "coinbase", "kraken"]\n',
+        'sources = ["binance", "coinbase", "kraken"]\ncurrency.usdt = "convert"\n', "the price is converted")
+def _(daemon):
+    return state_in(daemon.place, "USD")["conversion"] is not None
+
+
+@effect("source.binance.second-url", ALONE, ALONE + 'source.binance.second-url = "{url}"\n', "it is used", needs=trading,
+        faults='binance always status 451 body {"code":0}')
+def _(daemon, market, **_):
+    btcctl(daemon.place, "retry", "binance")
+    return market.requests()["binance"] > 0
+
+
+@effect("source.binance.stream-url", ALONE, ALONE + 'source.binance.stream-url = "{stream}"\n', "it is open", needs=trading)
+def _(daemon, market, **_):
+    live(daemon)
+    return market.streams()["binance"]["open"] > 0
+
+
+STREAM = ALONE + 'source.binance.url = "{url}"\nsource.binance.stream-url = "{stream}"\n'
+
+
+@effect("streams", STREAM + 'streams = "never"\n', STREAM, "they are open", needs=trading)
+def _(daemon, market, **_):
+    live(daemon)
+    return market.streams()["binance"]["open"] > 0
+
+
+@effect("watch.min-interval-ms", STREAM + "watch.min-interval-ms = 60000\n", STREAM + "watch.min-interval-ms = 10\n",
+        "changes between the ticks", needs=trading)
+def _(daemon, **_):
+    states = live(daemon).states
+    return len(states) > len({state["tick"] for state in states}) + 9
+
+
+@effect("fleet.fallback", 'sources = ["alpha"]\nsource.alpha.socket = "/nowhere"\n',
+        'sources = ["alpha"]\nsource.alpha.socket = "/nowhere"\nfleet.fallback = true\n', "the exchanges are reserves")
+def _(daemon):
+    return len(btcctl(daemon.place, "sources", "--json").json["sources"]) > 1
+
+
+@effect("history.backfill", "history.backfill = false\n", "", "the day is filled")
+def _(daemon):
+    return (state_in(daemon.place, "USD")["day"] or {}).get("backfilled")
+
+
+OTHERS = ("coinbase", "bitstamp", "kraken")
+OBSERVED = f'history.backfill = false\nsources = {json.dumps(["binance", *OTHERS])}\n' + "".join(
+    f'source.{name}.url = "{{{name}}}"\n' for name in ("binance", *OTHERS))
+
+
+@effect("validation.observe-interval-ms", OBSERVED + "validation.observe-interval-ms = 15000\n",
+        OBSERVED + "validation.observe-interval-ms = 1000\n", "the others are requested sooner",
+        needs=lambda: (lambda market: {"market": market, **market.urls})(Simulator()))
+def _(daemon, market, **_):
+    if not hasattr(daemon, "before"):
+        daemon.before = market.requests()
+    return sum(market.requests()[name] - daemon.before[name] for name in OTHERS) > 3
+
+
+def rates():
+    server = RateServer({"USD": "1.1628", "JPY": "174.42"})
+    return {"server": server, "tables": server.tables()}
+
+
+YEN = 'currencies = ["USD", "JPY"]\nreference-rates = ["{}"]\ncurrency.JPY.sources = ["binance"]\ncurrency.JPY.interval-ms = 1000\n'
+
+
+@effect("reference-rates", YEN.format("ecb") + "{tables}", YEN.format("frankfurter") + "{tables}", "they are requested", needs=rates)
+def _(daemon, server, **_):
+    return server.requests["frankfurter"] > 0
+
+
+@effect("currency.JPY.derive", YEN.format("ecb") + "{tables}", YEN.format("ecb") + 'currency.JPY.derive = "always"\n{tables}',
+        "the price is derived", needs=rates)
+def _(daemon, **_):
+    return state_in(daemon.place, "JPY")["derived"] is not None
+
+
+@scenario("every key that a reload may change is among those whose effect is tested")
+def _():
+    text = subprocess.run([BINARIES / "btc-priced", "--print-default-config"], capture_output=True, text=True, check=True).stdout
+    keys, fixed = set(), set()
+    # A description, and the keys that it is about.
+    for about, names in re.findall(r"((?:^# .*\n)+)((?:^#[\w.-]+ = .*\n)+)", text, re.MULTILINE):
+        of = fixed if "takes effect at the next start" in about.replace("\n# ", " ") else keys
+        of.update(map(kind, re.findall(r"(?m)^#([\w.-]+) = ", names)))
+    equal(fixed, {"state.directory", "runtime.directory", "socket.path", "history.enabled"})
+    # A peer's socket is in no table: its name is the user's.
+    equal(keys | {"source.*.socket"}, TESTED)
 
 
 main()

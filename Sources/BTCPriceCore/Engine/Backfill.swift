@@ -71,12 +71,13 @@ package actor Backfill: StateSubscriber {
     }
 
     /// - Parameters:
+    ///   - lanes: The currencies, until ``change(_:)`` has others.
     ///   - engine: Provides the limits of the sources, and the price.
     ///   - history: Receives the minutes of the last day.
     ///   - archive: Provides the known candles, and stores the new ones.
     ///   - background: Pauses with the ticks.
     package init(
-        _ lanes: [Lane], engine: PriceEngine, history: PriceHistory, archive: any CandleArchive,
+        _ lanes: [Lane] = [], engine: PriceEngine, history: PriceHistory, archive: any CandleArchive,
         background: BackgroundWork, clock: any BoottimeClock, now: @escaping TimeSource,
         report: @escaping @Sendable (News) -> Void = { _ in }
     ) {

@@ -52,12 +52,12 @@ package actor OneSecondTicker {
     private var loops: [Loop]
 
     /// - Parameters:
-    ///   - intervals: The currencies in their order.
+    ///   - intervals: The currencies in their order, until ``change(_:)`` has others.
     ///   - clock: A monotonic clock that counts suspended time, so that a machine that wakes up ticks at once.
     ///   - target: Receives the ticks.
     ///   - executor: Where the ticks run; `nil` for anywhere.
     package init(
-        _ intervals: [Interval] = [Interval(.usd)], clock: any BoottimeClock, target: any TickTarget,
+        _ intervals: [Interval] = [], clock: any BoottimeClock, target: any TickTarget,
         executor: (any TaskExecutor)? = nil
     ) {
         self.clock = clock

@@ -8,27 +8,25 @@ package actor StreamControl: StateSubscriber {
     private let engine: PriceEngine
     private let activity: ClientActivity
     private let now: TimeSource
-    private let interval: Mutex<Duration?>
+    /// The minimum time between two states that are published because the price has changed; `nil` if streams are never opened.
+    private let interval = Mutex(Duration?.none)
     /// What was last sent to the engine.
     private let told = Mutex(WatchedChanges?.none)
 
-    /// - Parameters:
-    ///   - activity: Which changes clients watch.
-    ///   - interval: The minimum time between two states that are published because the price has changed; `nil` if streams are never
-    ///     opened.
-    package init(engine: PriceEngine, activity: ClientActivity, interval: Duration?, now: @escaping TimeSource) {
+    /// - Parameter activity: Which changes clients watch.
+    package init(engine: PriceEngine, activity: ClientActivity, now: @escaping TimeSource) {
         self.engine = engine
         self.activity = activity
-        self.interval = Mutex(interval)
         self.now = now
     }
 
+    /// Changes the minimum time between two published changes of the price; `nil` for no streams.
     package func change(_ interval: Duration?) async {
         self.interval.withLock { $0 = interval }
         await follow()
     }
 
-    /// Sends to the engine what is wanted now: at the start, and when a client begins to watch changes.
+    /// Sends to the engine what is wanted now: after a change of the interval, and when a client begins to watch changes.
     package func follow() async {
         // Another call may have a newer wish meanwhile: the engine has the newest in the end.
         while case let wanted = wanted, told.withLock({ $0 != wanted }) {

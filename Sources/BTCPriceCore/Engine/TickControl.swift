@@ -6,7 +6,8 @@ package actor TickControl: StateSubscriber {
     /// What pauses with the ticks.
     private let background: [BackgroundWork]
     private let activity: ClientActivity
-    private let idleAfter: Mutex<Duration?>
+    /// The time without a client after which the ticks stop; `nil` for never.
+    private let idleAfter = Mutex(Duration?.none)
     private let now: TimeSource
     private let report: @Sendable (Ticking) -> Void
     /// The last change that is being made to the ticks. Changes reach them one after the other, in the order in which they were made.
@@ -17,16 +18,14 @@ package actor TickControl: StateSubscriber {
     /// - Parameters:
     ///   - background: What pauses with the ticks.
     ///   - activity: When a client last wanted a price.
-    ///   - idleAfter: The time without a client after which the ticks stop; `nil` for never.
     package init(
-        ticker: OneSecondTicker, background: [BackgroundWork] = [], activity: ClientActivity, idleAfter: Duration?,
+        ticker: OneSecondTicker, background: [BackgroundWork] = [], activity: ClientActivity,
         now: @escaping TimeSource,
         report: @escaping @Sendable (Ticking) -> Void
     ) {
         self.ticker = ticker
         self.background = background
         self.activity = activity
-        self.idleAfter = Mutex(idleAfter)
         self.now = now
         self.report = report
     }

@@ -58,7 +58,7 @@ extension SettingKey {
         case "derive" where currency.nearest != nil:
             SettingKey(
                 name: "currency.\(currency).derive", kind: .choice(DerivationPolicy.allCases.map(\.rawValue)),
-                standard: nil,
+                standard: nil, example: .text(DerivationPolicy.never.rawValue),
                 text: """
                     Whether the price in this currency is derived from the one in EUR or USD, with a reference rate. "never": it is not. \
                     "fallback": while its sources have no price. "always": it has no sources. A derived price is marked. Default: \
@@ -67,6 +67,7 @@ extension SettingKey {
         case "interval-ms":
             SettingKey(
                 name: "currency.\(currency).interval-ms", kind: .integer(1000...3_600_000), standard: nil,
+                example: .integer(10_000),
                 text: """
                     The time between two ticks of this currency, in milliseconds. Default: tick.interval-ms for the first currency, \
                     10000 for the others.
@@ -119,6 +120,8 @@ extension SettingKey {
         case "second-url":
             SettingKey(
                 name: name, kind: .text(.exchangeURL), standard: nil,
+                inForce: { $0.source(source)?.secondURL.map { .text($0) } },
+                example: exchange?.secondURL.map { .text($0) },
                 text: """
                     The address that is used once the first one has responded with status 451 (not available in this region). Default: \
                     \(exchange?.secondURL ?? "that of its description"), unless source.\(source).url is set.
@@ -126,6 +129,8 @@ extension SettingKey {
         case "stream-url":
             SettingKey(
                 name: name, kind: .text(.streamURL), standard: nil,
+                inForce: { $0.source(source)?.streamURLs.first.map { .text($0) } },
+                example: exchange?.streamURLs.first.map { .text($0) },
                 text: """
                     The address of the exchange's stream: ws or wss, a host, and optionally a port. Default: the exchange's own, unless \
                     the source's url is set.
@@ -207,30 +212,32 @@ extension SettingKey {
 
     private static let directories = [
         SettingKey(
-            name: "state.directory", kind: .text(.path), standard: nil,
+            name: "state.directory", kind: .text(.path), standard: nil, inForce: { .text($0.directories.state) },
+            example: .text("/var/lib/btc-priced"), isFixed: true,
             text: """
-                Keeps the last price over a reboot. A change takes effect at the next start. Default: $STATE_DIRECTORY; else \
+                Keeps the last price over a reboot. Default: $STATE_DIRECTORY; else \
                 /var/lib/btc-priced for root, and $XDG_STATE_HOME/btc-priced or ~/.local/state/btc-priced for other users.
                 """),
         SettingKey(
-            name: "runtime.directory", kind: .text(.path), standard: nil,
+            name: "runtime.directory", kind: .text(.path), standard: nil, inForce: { .text($0.directories.runtime) },
+            example: .text("/run/btc-priced"), isFixed: true,
             text: """
-                Keeps the price of every tick over a restart, and on a tmpfs its age. It must not be the state directory. A change takes \
-                effect at the next start. Default: $RUNTIME_DIRECTORY; else /run/btc-priced for root, and $XDG_RUNTIME_DIR/btc-priced or \
+                Keeps the price of every tick over a restart, and on a tmpfs its age. It must not be the state directory. Default: $RUNTIME_DIRECTORY; else /run/btc-priced for root, and $XDG_RUNTIME_DIR/btc-priced or \
                 /tmp/btc-priced-UID for other users.
                 """),
         SettingKey(
-            name: "socket.path", kind: .text(.path), standard: nil,
+            name: "socket.path", kind: .text(.path), standard: nil, inForce: { .text($0.socketPath) },
+            example: .text("/run/btc-priced/io.btcpriced.Price"), isFixed: true,
             text: """
-                The socket. A change takes effect at the next start. Default: io.btcpriced.Price in the runtime directory. Not used if \
+                The socket. Default: io.btcpriced.Price in the runtime directory. Not used if \
                 systemd passes a socket, as btc-priced.socket does.
                 """),
     ]
 
     private static let history = [
         SettingKey(
-            name: "history.enabled", kind: .flag, standard: .flag(true),
-            text: "Whether a history is kept, in the state directory. A change takes effect at the next start."),
+            name: "history.enabled", kind: .flag, standard: .flag(true), isFixed: true,
+            text: "Whether a history is kept, in the state directory."),
         SettingKey(
             name: "history.keep-minutes", kind: .text(.span), standard: .text("1y"),
             text: """
@@ -269,10 +276,10 @@ extension SettingKey {
 
     private static let connections = [
         SettingKey(
-            name: "tls.ca-file", kind: .text(.path), standard: nil,
+            name: "tls.ca-file", kind: .text(.path), standard: nil, example: .text("/etc/ssl/my-authority.pem"),
             text: "A PEM file with certificates of authorities to trust, in addition to the system's."),
         SettingKey(
-            name: "proxy.url", kind: .text(.proxyURL), standard: nil,
+            name: "proxy.url", kind: .text(.proxyURL), standard: nil, example: .text("socks5://127.0.0.1:9050"),
             text: """
                 A proxy for all requests: http://host:port or socks5://host:port. A user name and a password are not supported.
                 """),

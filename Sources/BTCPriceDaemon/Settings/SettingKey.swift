@@ -31,6 +31,12 @@ struct SettingKey: Sendable {
     let kind: Kind
     /// The default; `nil` if there is none or if it depends on the user.
     let standard: RawValue?
+    /// The value in force of a setting that is not set and has no default; `nil` if there is none.
+    var inForce: @Sendable (Settings) -> RawValue? = { _ in nil }
+    /// An example for a setting that has no default.
+    var example: RawValue?
+    /// Whether it is read only at the start.
+    var isFixed = false
     /// Its meaning, in sentences. Keys with the same text are described together.
     let text: String
     /// The first sentence of the text.
@@ -63,11 +69,12 @@ struct SettingKey: Sendable {
             text += "\n## \(section.heading)\n"
             var described = ""
             for key in section.keys {
+                let restart = key.isFixed ? "A change takes effect at the next start." : nil
                 let note = key.standard == nil ? "Not set by default; an example:" : nil
-                let description = [key.text, key.range, note].compactMap(\.self).joined(separator: " ")
+                let description = [key.text, key.range, restart, note].compactMap(\.self).joined(separator: " ")
                 if description != described { text += "\n\(comment(description))" }
                 described = description
-                text += "#\(key.name) = \(key.standard?.description ?? key.placeholder)\n"
+                text += "#\(key.name) = \((key.standard ?? key.example)?.description ?? "")\n"
             }
         }
         return text
@@ -84,22 +91,6 @@ struct SettingKey: Sendable {
             }
         }
         return lines.map { "# \($0)\n" }.joined()
-    }
-
-    /// An example for a setting that has no default, or whose default depends on the user.
-    private var placeholder: String {
-        switch name {
-        case "state.directory": "\"/var/lib/btc-priced\""
-        case "runtime.directory": "\"/run/btc-priced\""
-        case "socket.path": "\"/run/btc-priced/io.btcpriced.Price\""
-        case "tls.ca-file": "\"/etc/ssl/my-authority.pem\""
-        case "proxy.url": "\"socks5://127.0.0.1:9050\""
-        case _ where name.hasSuffix(".interval-ms"): "10000"
-        case _ where name.hasSuffix(".derive"): "\"never\""
-        case _ where name.hasSuffix(".stream-url"):
-            "\"\(Exchange.all.first { name.contains(".\($0.name).") }?.streamURLs.first ?? "")\""
-        default: "\"https://data-api.binance.vision\""
-        }
     }
 
     /// The prefix of every environment variable of the daemon.

@@ -70,7 +70,8 @@ struct Settings: Sendable {
     let caFile: String?
     let proxy: HTTPTransportSettings.Proxy?
     let logLevel: Logger.Level
-    let entries: [Entry]
+    /// The settings in their order, with what sets them.
+    private let rows: [(key: SettingKey, value: RawValue?, origin: Origin)]
     /// The tables that describe exchanges and sources of reference rates: their values, by the name of the table and the key in it.
     let descriptions: [String: [String: RawValue]]
     /// What is set and does not mean what it says, for people.
@@ -136,20 +137,24 @@ struct Settings: Sendable {
         proxy = try layers.text("proxy.url").flatMap(URLRule.proxy)
         logLevel = try layers.text("log.level").flatMap(Logger.Level.init(rawValue:)) ?? .info
 
-        var depending = [
-            "state.directory": directories.state, "runtime.directory": directories.runtime, "socket.path": socketPath,
-        ]
-        for source in currencies.flatMap(\.sources) {
-            depending["source.\(source.name).second-url"] = source.secondURL
-            depending["source.\(source.name).stream-url"] = source.streamURLs.first
-        }
-        entries = (SettingKey.all + layers.unlisted).map { key in
-            guard let (value, origin) = layers.value(key.name) else {
-                return Entry(name: key.name, value: depending[key.name].map { .text($0) }, origin: .standard)
-            }
-            return Entry(name: key.name, value: value, origin: origin)
+        rows = (SettingKey.all + layers.unlisted).map { key in
+            layers.value(key.name).map { (key, $0.value, $0.origin) } ?? (key, nil, .standard)
         }
     }
+
+    /// All settings with the values in force.
+    var entries: [Entry] {
+        rows.map { Entry(name: $0.key.name, value: $0.value ?? $0.key.inForce(self), origin: $0.origin) }
+    }
+
+    /// The names of the settings, in their order.
+    var names: [String] { rows.map(\.key.name) }
+
+    /// The values by the names of the settings, without those that depend on others.
+    var values: [String: RawValue?] { Dictionary(uniqueKeysWithValues: rows.map { ($0.key.name, $0.value) }) }
+
+    /// A configured source by its name.
+    func source(_ name: String) -> Source? { sources.first { $0.name == name } }
 
     /// The first currency. It applies if a client names none.
     var first: CurrencySettings { currencies[0] }

@@ -1,0 +1,43 @@
+import BTCPriceCore
+import BTCPriceNetworking
+import BTCPricePersistence
+import BTCPriceSocket
+import Logging
+
+/// The parts of the daemon that settings change.
+///
+/// The start makes them and then calls ``apply(_:_:)``, as each reload does: a setting that is missing there has no effect at all. An
+/// initializer takes only what its part can't be without until then.
+struct Parts: Sendable {
+    let running: Replaceable<RunningSettings>
+    let client: ExchangeClient
+    let engine: PriceEngine
+    let ticker: OneSecondTicker
+    /// `nil` if no history is kept.
+    let history: HistoryStore?
+    let backfill: Backfill?
+    let streams: StreamControl
+    let rates: RateKeeper
+    let control: TickControl
+    let server: PriceServer
+    let level: Replaceable<Logger.Level>
+    let now: TimeSource
+    let logger: Logger
+
+    /// Applies the settings to all parts. The client has its own already: they may be invalid.
+    func apply(_ settings: Settings, _ sources: ConfiguredSources) async {
+        await engine.apply(sources.plans, budget: settings.budget, observes: settings.observeInterval)
+        sources.describe(await engine.registry, at: now().boottime, logger: logger)
+        server.change(settings.currencies.map(\.currency))
+        server.change(settings.limits)
+        // Before the ticker: the watchdog must allow the longer silence.
+        running.value = RunningSettings(settings: settings, unusable: sources.unusable)
+        await ticker.change(settings.intervals)
+        await streams.change(settings.changeInterval)
+        await rates.change(settings.rateSources.map { $0.loader(client, now: now) })
+        await control.change(idleAfter: settings.pauseWhenIdle)
+        if let kept = settings.history { history?.change(kept.store) }
+        await backfill?.change(sources.backfill(settings))
+        level.value = settings.logLevel
+    }
+}
