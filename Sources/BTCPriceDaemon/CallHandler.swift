@@ -70,13 +70,15 @@ struct CallHandler: Sendable {
         // The client needs a current price, and the price is current only while the ticks run.
         await control.clientCame()
         do throws(FetchFailure) {
-            let state = try await engine.price(
-                policy, in: currency.flatMap(Currency.init(rawValue:)), maxAge: maxAge)
+            let named = currency.map(Currency.init(rawValue:))
+            if let named, named == nil { throw .notKept }
+            let state = try await engine.price(policy, in: named ?? nil, maxAge: maxAge)
             let boottime = now().boottime
             if let maxAge, !state.isWithin(maxAge, at: boottime) { return .tooOld(state, at: boottime) }
             return .state(StateMessage(instance: instance, state: state, boottime: boottime))
         } catch {
-            return .fetchFailed(error)
+            guard error.isNotKept else { return .fetchFailed(error) }
+            return .unknownCurrency(currency ?? "", known: await engine.currencies.map(\.rawValue))
         }
     }
 

@@ -86,7 +86,7 @@ final class Rounds {
                 result.failures.append(SourceFailure(source: market.venue, error: error))
             } else {
                 result.answered.append(market)
-                if !need.wantsAll { break }
+                if need.quorum == nil { break }
             }
         }
         return result

@@ -379,6 +379,48 @@ import Testing
         gaps.record(FeedPosition(time: Timestamp(milliseconds: .max / 2), sequence: .max))
         gaps.record(FeedPosition(time: Timestamp(milliseconds: .max / 2 + 1), sequence: .min))
         #expect(gaps.oldest >= .seconds(60))
+        // Two times are enough.
+        var times = TradeGaps()
+        times.record(FeedPosition(time: Timestamp(milliseconds: 0)))
+        times.record(FeedPosition(time: Timestamp(milliseconds: 15_000)))
+        #expect(times.oldest == .seconds(150))
+    }
+
+    @Test func `a market that trades rarely is as young as the last change of its quotes`() throws {
+        var book = ObservationBook(currency: .usd)
+        let trade = FeedPosition(time: World.start.wall)
+        func age(at seconds: Double, bid: String) throws(PriceLoadingError) -> Int64? {
+            try book.record(
+                [
+                    LoadedPrice(
+                        .coinbase, 68_900, position: trade,
+                        quotes: LoadedQuotes(bid: price(bid), ask: 68_910))
+                ], of: .coinbase, at: Rounds.time(seconds)
+            ).age
+        }
+        #expect(try age(at: 30, bid: "68890") == 30_000)
+        #expect(try age(at: 40, bid: "68891") == 0)
+        #expect(try age(at: 90, bid: "68891") == 50_000, "older than a minute, and its quotes are not")
+        #expect(throws: PriceLoadingError.self) { try age(at: 101, bid: "68891") }
+    }
+
+    @Test func `a time in the future is no time, which is told once, and its price is in doubt`() throws {
+        let rounds = Rounds([.coinbase])
+        for second in 1...70 {
+            rounds.prices = [.coinbase: "68900"]
+            rounds.positions[.coinbase] = FeedPosition(
+                time: Timestamp(milliseconds: World.start.wall.milliseconds + 9 * 3_600_000), sequence: 7)
+            #expect(rounds.tick(at: Double(second))?.confirmation == .unconfirmed)
+            #expect(
+                rounds.tracker.isNewlyAhead(.coinbase, at: Rounds.time(Double(second)).boottime) == (second == 6))
+        }
+        #expect(rounds.tracker.book.newest(.coinbase)?.position == FeedPosition(sequence: 7))
+        rounds.positions[.coinbase] = FeedPosition(
+            time: Timestamp(milliseconds: World.start.wall.milliseconds + 80_000), sequence: 8)
+        _ = rounds.tick(at: 71)
+        #expect(
+            !rounds.tracker.isNewlyAhead(.coinbase, at: Rounds.time(71).boottime)
+                && rounds.tracker.book.newest(.coinbase)?.age == 0)
     }
 }
 

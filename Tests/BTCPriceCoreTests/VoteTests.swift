@@ -158,6 +158,73 @@ import Testing
         #expect(rounds.tick(at: 2)?.confirmation == .unconfirmed)
     }
 
+    /// A market that is alone in its currency, from its first price on, at some distance from what is implied.
+    @Test(arguments: [
+        ("CHF", 1.02, true), ("CHF", 1.03, false), ("CHF", 0.92, false), ("CHF", 1.6, false), ("KRW", 1.05, true),
+        ("KRW", 1.4, false), ("NGN", 1.6, true), ("CAD", 0.97, false), ("INR", 1.05, true),
+    ])
+    func `a first price within what people pay is sure within two minutes, and never beyond`(
+        code: String, factor: Double, isSure: Bool
+    ) throws {
+        let currency = try #require(Currency(rawValue: code))
+        let market = Market("kraken", currency.pair)
+        let rounds = Rounds([market], currency: currency, belief: Belief())
+        var lastSure: [Int] = []
+        for second in 0..<600 {
+            let wall = Rounds.time(Double(second)).wall
+            let dollars = OtherCurrency(
+                currency: .usd, log: price("68900").logarithm, at: Rounds.time(Double(second)).boottime,
+                exchange: "binance")
+            rounds.expected = ExpectedPrice(
+                dollars, ReferenceRate(value: 1, source: "ecb", date: wall, isConfirmed: true), in: currency,
+                at: wall)
+            rounds.prices = [market: "\(Int(68_900 * factor)).\(second % 90 + 10)"]
+            let confirmation = try #require(rounds.tick(at: Double(second))).confirmation
+            if confirmation != .unconfirmed { lastSure.append(second) }
+        }
+        #expect(isSure ? lastSure.first ?? 600 < 120 && lastSure.count > 470 : lastSure.isEmpty)
+        if !isSure { #expect(rounds.tracker.state.standing.warning?.contains("and the rate of ecb") == true) }
+    }
+
+    @Test func `a peer that contradicts the exchange that it names has no vote, and its reader is told`() throws {
+        let alpha = Market("alpha", "BTC/USD")
+        let rounds = Rounds([alpha, .coinbase])
+        rounds.prices = [alpha: "70900", .coinbase: "68900"]
+        for second in 1...90 {
+            rounds.pushes[alpha] = (
+                Double(second) - 0.1, PriceOrigin(source: "coinbase", pair: "BTC/USD", instance: "a")
+            )
+            let decision = try #require(rounds.tick(at: Double(second)))
+            #expect(decision.text == "68900 coinbase unconfirmed" && decision.verdicts[alpha] == .disagrees)
+        }
+        #expect(
+            rounds.tracker.state.standing.warning == "alpha ($70,900.00) contradicts coinbase ($68,900.00)")
+        // Nor does it support a liar.
+        let liars = Rounds([.binance, alpha, .coinbase, .kraken])
+        liars.prices = [.binance: "70900", alpha: "70900", .coinbase: "68900", .kraken: "68900"]
+        liars.pushes[alpha] = (0.9, PriceOrigin(source: "coinbase", pair: "BTC/USD", instance: "a"))
+        for market in [.kraken, .coinbase] as [Market] { liars.observe(market, at: 1) }
+        #expect(liars.tick(at: 1)?.text == "68900 coinbase confirmed")
+    }
+
+    @Test func `while others are silent, a price far from where they agreed is in doubt until one speaks`() throws {
+        let rounds = Rounds([.binance, .coinbase])
+        rounds.prices = [.binance: "68900", .coinbase: "68900"]
+        rounds.observe(.coinbase, at: 0.5)
+        #expect(rounds.tick(at: 1)?.confirmation == .confirmed)
+        for second in 2...120 {
+            rounds.prices = [.binance: "\(68_900 + min(second, 6) * 500).\(second % 9)"]
+            let confirmation = rounds.tick(at: Double(second))?.confirmation
+            #expect(confirmation == .unconfirmed || second < 4)
+        }
+        #expect(
+            rounds.tracker.state.standing.warning
+                == "binance ($71,900.30) is far from $68,900.00, where other exchanges agreed last")
+        rounds.prices[.coinbase] = "71900"
+        rounds.observe(.coinbase, at: 120.5)
+        #expect(rounds.tick(at: 121)?.confirmation == .confirmed)
+    }
+
     @Test func `a lone market against another currency and a rate is unconfirmed, and never confirmed by them`() throws
     {
         let chf = Market("kraken", "BTC/CHF")
@@ -184,7 +251,7 @@ import Testing
         #expect(try tick(130, 64_600) == "unconfirmed")
         #expect(
             rounds.tracker.state.standing.warning
-                == "BTC/USD and the rate of ecb (CHF 60,632.00) contradict kraken (CHF 64,600.50)")
+                == "BTC/USD and the rate of ecb (CHF 60,669.76) contradict kraken (CHF 64,600.50)")
         // It has no voice if it comes from the same exchange, is in doubt itself, or is old; the doubt ends after a minute.
         func last(
             _ seconds: Range<Int>, exchange: String? = "binance", days: Int64 = 0, isUnconfirmed: Bool = false
@@ -197,6 +264,7 @@ import Testing
         #expect(try last(200..<205) == ["unconfirmed", "unconfirmed"])
         #expect(try last(205..<270, isUnconfirmed: true) == ["single", "single"])
         #expect(try last(270..<275) == ["unconfirmed", "unconfirmed"])
-        #expect(try last(275..<340, days: 4) == ["single", "single"])
+        #expect(try last(275..<340, days: 4) == ["unconfirmed", "unconfirmed"])
+        #expect(try last(340..<405, days: 9) == ["single", "single"])
     }
 }

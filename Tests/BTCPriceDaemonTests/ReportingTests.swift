@@ -98,7 +98,7 @@ struct LineLogHandler: LogHandler {
             time.advance(.seconds(3600))
         }
         let line =
-            "warning: binance gave no price: refused: HTTP 451; it is not requested until 1970-01-02 00:00:00 UTC"
+            "warning: binance gave no price: refused: HTTP 451; it has a cooldown until 1970-01-02 00:00:00 UTC"
         #expect(log.all == [line, "\(line) (23 more in 24 h)", "\(line) (23 more in 24 h)"])
     }
 

@@ -14,6 +14,8 @@
 //     rehearsal incidents [DAY]  real incidents, each as a scenario
 //     rehearsal scenes [PREFIX]  colluding, drifting, falling and standing markets, for each scene the counts of its ticks; only those whose
 //                                name has the prefix
+//     rehearsal trials [PREFIX]  lies, outages and honest markets, each second with what is true then, and the limits that are missed;
+//                                VERBOSE=1 prints each second
 //     rehearsal --list           the names of all incidents, cases, scenes and modes, each with its file
 //
 // A name that does not exist is an error with status 2.
@@ -64,6 +66,7 @@ if arguments[1] == "--list" {
     for incident in Incident.all { print("IncidentList.swift: \(incident.day) \(incident.what)") }
     for incident in Incident.cases { print("CaseList.swift: \(incident.day) \(incident.what)") }
     for scene in Scene.all { print("SceneList.swift: \(scene.name)") }
+    for trial in Trial.all { print("TrialList.swift: \(trial.name)") }
     for mode in AdversaryMode.all { print("Adversary.swift: \(mode.name)") }
     exit(0)
 }
@@ -97,13 +100,14 @@ Task.detached {
                 path: arguments.count > 4 ? arguments[4] : nil, clock: clock)
         case "cases": try await rehearseCases(on: clock)
         case "scenes": try await rehearseScenes(on: clock, prefix: arguments.dropFirst(2).joined(separator: " "))
+        case "trials": try await rehearseTrials(on: clock, prefix: arguments.dropFirst(2).joined(separator: " "))
         case "incidents": try await rehearseIncidents(on: clock, day: arguments.dropFirst(2).first)
         default:
             refuse(
                 "rehearsal", arguments[1],
                 among: [
                     "week", "failure", "alternate", "month", "adversary", "currencies", "history", "cases", "replay",
-                    "incidents", "scenes",
+                    "incidents", "scenes", "trials",
                 ])
         }
     } catch {

@@ -72,6 +72,14 @@ def _():
     return text.splitlines()[-1]
 
 
+@scenario("lies, outages and slow links, honest markets and their uncertainty: no limit is missed", beside=True)
+def _():
+    text = rehearse("trials")
+    print(textwrap.indent(text, "    "))
+    assert number(text, r"(\d+) trials, 0 miss a limit") >= 68, text.splitlines()[-1]
+    return text.splitlines()[-1]
+
+
 @scenario("hours in which one venue lies, in three modes, in euros, with streams and with an exchange under two names, and the same hours without lies")
 def _():
     # The same hours each time. `make test-deep` draws days.

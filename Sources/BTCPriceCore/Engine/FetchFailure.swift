@@ -21,6 +21,11 @@ package struct FetchFailure: Error, Sendable, Hashable, CustomStringConvertible 
 
     package static let cancelled = FetchFailure("cancelled")
 
+    /// The currency is not kept, or not any more.
+    package static let notKept = FetchFailure("the price is not kept in this currency")
+
+    package var isNotKept: Bool { reason == Self.notKept.reason }
+
     package static let paused = FetchFailure(PriceState.pausedFailure)
 
     package var isCancelled: Bool { reason == Self.cancelled.reason }

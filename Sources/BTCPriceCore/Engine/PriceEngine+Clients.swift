@@ -5,27 +5,29 @@ extension PriceEngine {
     ///   - currency: The currency; `nil` for the first one.
     ///   - maxAge: The age above which the caller does not want a held price, milliseconds. Before the first tick since the ticks were
     ///     started or resumed, a price is then requested. The result may still be older.
-    /// - Throws: With `noCache`, why no source gave a price. With any policy, if the task was cancelled.
+    /// - Throws: With `noCache`, why no source gave a price. With any policy, if the task was cancelled, or if the currency is not kept.
     package func price(
         _ policy: CachePolicy = .localFirst, in currency: Currency? = nil, maxAge: Int64? = nil
     ) async throws(FetchFailure) -> PriceState {
-        let present = held(currency)
+        guard let present = held(currency) else { throw .notKept }
         let boottime = now().boottime
         let isWanted = maxAge.map { present.isWithin($0, at: boottime) || !present.ticks.awaitsTick } ?? true
         if policy == .localFirst, present.quote != nil, isWanted { return present.aged(at: boottime) }
         do {
             return try await refresh(currency).aged(at: now().boottime)
         } catch {
+            // A reload may have dropped the currency meanwhile.
+            guard var state = held(currency) else { throw .notKept }
             if policy == .noCache || error.isCancelled { throw error }
-            var state = held(currency)
-            // Why there is no newer one: the fetch for this client failed, not the tick before it.
-            state.ticks.failure = error.description
+            // Why there is no newer one: the fetch for this client failed, not the tick before it; unless nothing was requested for it.
+            if !error.failures.isEmpty || state.failure == nil { state.ticks.failure = error.description }
             if state.price != nil { state.ticks.freshness = .stale }
             return state.aged(at: now().boottime)
         }
     }
 
-    private func held(_ currency: Currency?) -> PriceState { currency.flatMap { state(of: $0) } ?? state }
+    /// The state of a currency, of the first one if none is named; `nil` if it is not kept.
+    private func held(_ currency: Currency?) -> PriceState? { state(of: currency ?? first.currency) }
 }
 
 /// Where a price may come from.

@@ -17,6 +17,8 @@ extension PriceEngine {
     func startRounds(derivedFrom nearest: Currency?) {
         for tracked in tracked
         where tracked.plan.derivation != .never && tracked.tracker.state.freshness != .fresh && !isPaused {
+            // With a market of its own, its first tick is about to come.
+            if tracked.plan.derivation != .always, tracked.tracker.state.ticks.awaitsTick { continue }
             let currency = tracked.currency
             if let nearest, base(of: tracked)?.currency != nearest { continue }
             Task(executorPreference: executor) { await self.confirm(currency) }

@@ -31,30 +31,57 @@ extension PriceEngine {
     }
 
     func round(of tracked: TrackedCurrency) -> Round {
-        // Of the other currencies, the first one has the most frequent ticks.
-        let other = self.tracked.first { $0 !== tracked }?.tracker.shown
         let present = now()
+        let other = claimant(for: tracked, at: present.boottime)
         return Round(
             began: present.boottime, markets: tracked.plan.markets, statingPeg: tracked.plan.marketsStatingPeg,
             freshFor: tracked.tracker.freshFor, other: other,
-            expected: expected(tracked, beside: other, at: present.wall))
+            expected: expected(tracked, beside: other, at: present.wall), allowsClaim: allowsClaim(on: tracked))
+    }
+
+    /// The price that a currency's is compared with: that of the first other currency that has a fresh one, otherwise the first that had
+    /// one a moment ago.
+    private func claimant(for tracked: TrackedCurrency, at boottime: BootTime) -> OtherCurrency? {
+        let others = self.tracked.filter { $0 !== tracked }.compactMap { $0.tracker.shown(at: boottime) }
+        return others.first(where: \.isFresh) ?? others.first
+    }
+
+    /// Whether another currency's price may ever contradict this one.
+    private func allowsClaim(on tracked: TrackedCurrency) -> Bool {
+        rates.areWanted
+            && self.tracked.contains { other in
+                other !== tracked && other.plan.markets.contains { $0.venue != tracked.plan.markets.first?.venue }
+            }
+    }
+
+    /// Waits for the currency that a price is derived from, or that a first price is compared with: for the latter at most half of the
+    /// budget, and for one before it in the order only, so that no two wait for each other.
+    private func awaitOther(
+        _ tracked: TrackedCurrency, _ requester: Requester, deadline: ContinuousClock.Instant
+    ) async {
+        let isUnderWay = { (other: TrackedCurrency) in
+            other.tracker.state.freshness != .fresh
+                && (other.shared != nil || other.tracker.state.ticks.awaitsTick && !self.isPaused)
+        }
+        guard !rates.tables.isEmpty else { return }
+        if tracked.plan.derivation == .always {
+            guard let other = base(of: tracked), isUnderWay(other) else { return }
+            _ = await join(other, requester, deadline: deadline)
+        } else if tracked.tracker.state.freshness != .fresh, claimant(for: tracked, at: now().boottime) == nil {
+            let before = self.tracked.prefix { $0 !== tracked }
+            guard let other = before.first(where: { $0.plan.derivation != .always && isUnderWay($0) }) else { return }
+            let currency = other.currency
+            _ = await withTimeout(min(budget / 2, clock.now.duration(to: deadline)), on: clock) {
+                await self.confirm(currency)
+            }
+        }
     }
 
     /// One round: selects, polls what the selector needs, and selects again.
     private func run(_ currency: Currency, _ id: Int, _ requester: Requester, deadline: ContinuousClock.Instant) async {
         guard let tracked = tracked(currency), tracked.shared?.id == id else { return }
         var plan = tracked.plan
-        // Wait for the currency that this one is compared with or derived from, while that one has no current price and its round is in
-        // progress or, for a derived price, still to come.
-        let isDerived = tracked.plan.derivation == .always
-        if let other = isDerived ? base(of: tracked) : first, other !== tracked,
-            isDerived || other.plan.derivation != .always, other.tracker.state.freshness != .fresh,
-            !rates.tables.isEmpty,
-            case let awaitsTick = other.tracker.state.ticks.awaitsTick && !isPaused,
-            other.shared != nil || (isDerived && awaitsTick)
-        {
-            _ = await join(other, requester, deadline: deadline)
-        }
+        await awaitOther(tracked, requester, deadline: deadline)
         var round = round(of: tracked)
         while tracked.isKept {
             // A tick may have joined a client's round.
@@ -63,11 +90,12 @@ extension PriceEngine {
             case .decided(let decision, let belief):
                 return finish(tracked, id, .success((decision, belief, round)))
             case .needs(let need):
-                let quorum = need.wantsAll ? tracked.tracker.rules.quorum : nil
                 let result: PollResult
                 do throws(FetchFailure) {
                     result = try await fetch(
-                        requester, plan, among: need.markets, quorum: quorum, deadline: deadline)
+                        requester, plan, among: need.markets, keepsCooldowns: need.keepsCooldowns,
+                        quorum: need.quorum, deadline: deadline
+                    )
                 } catch {
                     // A reload may have replaced the sources meanwhile.
                     if !error.isCancelled, need.purpose == .price, plan.differs(from: tracked.plan) {
@@ -143,15 +171,18 @@ extension PriceEngine {
     /// - Parameters:
     ///   - requester: Who requests.
     ///   - markets: The sources in question, among those of the plan.
+    ///   - keepsCooldowns: See ``Need/keepsCooldowns``.
+    ///   - mayWake: See ``SourceRegistry/plan(_:among:atHand:keepsCooldowns:mayWake:at:)``.
     ///   - quorum: If all sources are wanted, the number that is enough without those in a cooldown; `nil` if one source is enough.
     ///   - deadline: The end of the budget. The call returns or throws by then.
     /// - Throws: ``FetchFailure`` if no source gave a price, or if the task was cancelled.
     func fetch(
-        _ requester: Requester, _ plan: CurrencyPlan, among markets: [Market], quorum: Int? = nil,
-        deadline: ContinuousClock.Instant
+        _ requester: Requester, _ plan: CurrencyPlan, among markets: [Market], keepsCooldowns: Bool = false,
+        mayWake: Bool = false, quorum: Int? = nil, deadline: ContinuousClock.Instant
     ) async throws(FetchFailure) -> PollResult {
         let atHand = plan.sources.filter { !$0.needsRequest }.map(\.market)
-        var turn = requestable(by: requester, among: markets, atHand: Set(atHand))
+        var turn = requestable(
+            by: requester, among: markets, atHand: Set(atHand), keepsCooldowns: keepsCooldowns, mayWake: mayWake)
         if let quorum, turn.well >= quorum { turn.order = Array(turn.order.prefix(turn.well)) }
         let sources = turn.order.compactMap { market in plan.sources.first { $0.market == market } }
         guard !sources.isEmpty else { throw FetchFailure(failures: [], skipped: turn.skipped) }
@@ -192,6 +223,8 @@ extension PriceEngine {
             fetch.request(place, in: &group)
         case .response(let place, let prices):
             let source = fetch.sources[place]
+            // A reload has replaced its address meanwhile: it is another source's price.
+            guard isCurrent(source) else { return fetch.skip(place, .limit) }
             if let error = record(prices, source) {
                 source.discardConnection()
                 end(place, .failure(error), of: &fetch)

@@ -25,7 +25,7 @@ extension PriceEngine {
     private func arrived(_ source: FetchLatestPrice) async {
         // An exchange with a cooldown is not requested; likewise, its pushed price does not count.
         guard !registry.isCoolingDown(source.market, at: now().boottime) else { return lost(source.market) }
-        if let loaded = try? await source.load(), record(loaded, source) == nil { return }
+        if let loaded = try? await source.load(), isCurrent(source), record(loaded, source) == nil { return }
         lost(source.market)
     }
 
@@ -78,7 +78,8 @@ extension PriceEngine {
         case .price(let price):
             // As for a feed, the price of an exchange with a cooldown does not count.
             // A price that is still on its way when the last watcher of its currency leaves does not count, either.
-            guard feedsRun, let tracked = tracked(source.market), watched?.interval(of: tracked.currency) != nil,
+            guard feedsRun, isCurrent(source), let tracked = tracked(source.market),
+                watched?.interval(of: tracked.currency) != nil,
                 !registry.isCoolingDown(source.market, at: now().boottime)
             else { return }
             // A round in progress decides on the responses to its requests.

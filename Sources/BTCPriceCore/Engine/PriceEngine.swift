@@ -28,6 +28,8 @@ package actor PriceEngine: TickTarget {
     var isPaused: Bool { pause != nil }
     /// Whether the cooldowns that a restart must not shorten may have changed since they were stored.
     private var cooldownsChanged = false
+    /// The last prices of currencies that a reload has dropped: the next one may add them again.
+    private var dropped: [Currency: CachedPrice] = [:]
     /// The index of the currency that the observer requested last, among those after the first.
     private var observed = 0
 
@@ -98,8 +100,12 @@ package actor PriceEngine: TickTarget {
             known.change(to: plan, memory: memory)
             return known
         }
-        for old in before where tracked(old.currency) == nil { old.giveUp() }
+        for old in before where tracked(old.currency) == nil {
+            dropped[old.currency] = old.tracker.kept
+            old.giveUp()
+        }
         for new in tracked where !before.contains(where: { $0 === new }) {
+            if let last = dropped.removeValue(forKey: new.currency) { _ = new.tracker.restored(last, at: present) }
             if let pause { _ = new.tracker.paused(pause) }
             // Before its first tick: clients may ask for it now.
             for subscriber in subscribers {
@@ -196,7 +202,10 @@ package actor PriceEngine: TickTarget {
     private func look(_ markets: [Market], _ tracked: TrackedCurrency) async -> Market? {
         do throws(FetchFailure) {
             let deadline = clock.now.advanced(by: budget)
-            return try await fetch(.observer, tracked.plan, among: markets, deadline: deadline).answered.first
+            return try await fetch(
+                .observer, tracked.plan, among: markets, mayWake: tracked.tracker.isUnwitnessed,
+                deadline: deadline
+            ).answered.first
         } catch {
             if !error.isCancelled { takeIn(.failure(error), tracked) }
             return nil
@@ -232,7 +241,7 @@ package actor PriceEngine: TickTarget {
     /// - Throws: Why no source gave one. While the ticks are stopped, nothing is requested.
     package func refresh(_ currency: Currency? = nil) async throws(FetchFailure) -> PriceState {
         guard !isPaused else { throw .paused }
-        guard let tracked = currency.map(tracked) ?? first else { throw .cancelled }
+        guard let tracked = tracked(currency ?? first.currency) else { throw .notKept }
         if tracked.plan.derivation == .always, let nearest = base(of: tracked)?.currency {
             // If it fails, the round gives the reason.
             do { _ = try await refresh(nearest) } catch {}
@@ -262,8 +271,12 @@ package actor PriceEngine: TickTarget {
             }
         }
         do throws(PriceLoadingError) {
-            try tracked(source.market)?.tracker.record(
+            guard let tracked = tracked(source.market) else { return nil }
+            try tracked.tracker.record(
                 prices, of: source.market, from: source.venue, pace: source.pace, at: present)
+            if tracked.tracker.isNewlyAhead(source.market, at: present.boottime) {
+                report(.timeAhead(source.venue.name))
+            }
             return nil
         } catch {
             return error
@@ -311,11 +324,15 @@ package actor PriceEngine: TickTarget {
     }
 
     /// The sources that may be requested now. A requester that the limits refuse is served in its turn.
-    func requestable(by requester: Requester, among markets: [Market], atHand: Set<Market> = []) -> SourceRegistry.Plan
-    {
+    func requestable(
+        by requester: Requester, among markets: [Market], atHand: Set<Market> = [], keepsCooldowns: Bool = false,
+        mayWake: Bool = false
+    ) -> SourceRegistry.Plan {
         let boottime = now().boottime
         registry.looked(at: boottime)
-        let plan = registry.plan(requester, among: Set(markets), atHand: atHand, at: boottime)
+        let plan = registry.plan(
+            requester, among: Set(markets), atHand: atHand, keepsCooldowns: keepsCooldowns, mayWake: mayWake,
+            at: boottime)
         registry.wait(for: plan.waiting, requester, at: boottime)
         return plan
     }
@@ -334,7 +351,8 @@ package actor PriceEngine: TickTarget {
 
     /// Whether the sources have not been replaced meanwhile. One with another address is another one.
     func isCurrent(_ source: FetchLatestPrice) -> Bool {
-        registry.address(of: source.market) == source.source.address
+        let known = registry.source(of: source.market)
+        return known?.address == source.source.address && known?.path == source.source.path
     }
 
     func received(_ source: FetchLatestPrice, bytes: Int) {

@@ -28,6 +28,8 @@ package enum PriceEvent: Sendable, Hashable {
     case outliers([String], value: Price)
     /// USDT is off its peg, or back at it.
     case pegChanged(PegRate)
+    /// A source dates its prices in the future: they count as prices without a time.
+    case timeAhead(String)
     /// The last valid price can't be stored. The price is still kept up to date.
     case saveFailed(PriceStoreError)
     case saveRecovered

@@ -22,6 +22,8 @@ package struct PriceTracker: ~Copyable, Sendable {
     /// The number of ticks that failed since the start.
     private(set) var failedInAll: Int64 = 0
     private var failing: Set<String> = []
+    /// The markets whose times are in the future, as was reported.
+    private var ahead: Set<Market> = []
     private var isPaused = false
     private var wasOffPeg = false
     /// Where the last round that requested a source found the price, in the common frame.
@@ -86,7 +88,8 @@ package struct PriceTracker: ~Copyable, Sendable {
         where verdicts[price.market] == .used || reference.at - price.since <= rules.memory {
             let market = price.market
             let all = reading.of(price, isPreferred: verdicts[market] == .used, at: reference.at)
-            guard let claim = all.nearest(to: reference.log) else { continue }
+            guard var claim = all.nearest(to: reference.log) else { continue }
+            if reference.market.isMedian { claim = claim.inMedian }
             let isOut = [.disagrees, .outlier].contains(verdicts[market])
             let isMember =
                 members.contains(market.venue)
@@ -98,13 +101,15 @@ package struct PriceTracker: ~Copyable, Sendable {
         return claims
     }
 
-    /// The price that is shown, for comparison with another currency's; `nil` if it is not fresh.
-    var shown: OtherCurrency? {
-        guard state.freshness == .fresh, state.derivation == nil, let reference = belief.reference else { return nil }
+    /// The price that was shown last, for comparison with another currency's; `nil` if it is too old for that.
+    func shown(at boottime: BootTime) -> OtherCurrency? {
+        guard state.derivation == nil, !belief.isRestored, let reference = belief.reference,
+            boottime - reference.at <= ExpectedPrice.lasts
+        else { return nil }
         return OtherCurrency(
             currency: book.currency, log: reference.readLog, at: reference.at,
             exchange: reference.market.isMedian ? nil : reference.exchange,
-            isUnconfirmed: state.confirmation == .unconfirmed)
+            isUnconfirmed: state.confirmation == .unconfirmed, isFresh: state.freshness == .fresh)
     }
 
     mutating func add(_ result: PollResult, to round: inout Round, for purpose: Need.Purpose) {
@@ -161,6 +166,15 @@ package struct PriceTracker: ~Copyable, Sendable {
             }
         }
         try book.record(loaded, of: market, from: venue, pace: pace, at: now)
+    }
+
+    /// Whether a market's times are in the future, which was not reported yet.
+    mutating func isNewlyAhead(_ market: Market, at boottime: BootTime) -> Bool {
+        guard book.isAheadForLong(market, at: boottime) else {
+            ahead.remove(market)
+            return false
+        }
+        return ahead.insert(market).inserted
     }
 
     /// What follows from a streamed price.
@@ -242,6 +256,11 @@ package struct PriceTracker: ~Copyable, Sendable {
             note(failure.failures, &actions)
         }
         return actions
+    }
+
+    /// Whether the shown price has gone so far while the other exchanges were silent that it is in doubt.
+    var isUnwitnessed: Bool {
+        if case .agreement = belief.split?.opinion { state.freshness == .fresh } else { false }
     }
 
     /// Whether the rate of USDT must be requested before this observed price can be compared.

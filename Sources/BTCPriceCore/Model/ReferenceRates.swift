@@ -82,6 +82,9 @@ package struct ReferenceRates: Sendable, Hashable {
     /// The sources in their order.
     private var sources: [String] = []
 
+    /// Whether there are rates, or sources of which they may come.
+    var areWanted: Bool { !sources.isEmpty || !tables.isEmpty }
+
     /// Keeps the tables of these sources only.
     /// - Parameter sources: In their order.
     package mutating func keep(only sources: [String]) {

@@ -2,9 +2,11 @@
 package struct LoadedPrice: Sendable, Hashable {
     package let market: Market
     package let value: Price
-    package let position: FeedPosition
+    package internal(set) var position: FeedPosition
     /// Half of the bid-ask spread as a share of the middle; zero without quotes. For a peer's unconfirmed price, its uncertainty.
     package let halfSpread: Double
+    /// The quotes; `nil` if the response had none.
+    package let quotes: LoadedQuotes?
     /// The venue's clock at the response, if the response contained it.
     package var venueClock: Timestamp?
     /// The size of the body of the response that contained it, bytes; `nil` if it was not requested.
@@ -36,14 +38,23 @@ package struct LoadedPrice: Sendable, Hashable {
 
     package init(
         _ market: Market, _ value: Price, position: FeedPosition = FeedPosition(), halfSpread: Double = 0,
-        venueClock: Timestamp? = nil
+        quotes: LoadedQuotes? = nil, venueClock: Timestamp? = nil
     ) {
         self.market = market
         self.value = value
         self.position = position
         self.halfSpread = halfSpread
+        self.quotes = quotes
         self.venueClock = venueClock
     }
+}
+
+/// The highest bid and the lowest ask of a market, as they were read.
+package struct LoadedQuotes: Sendable, Hashable {
+    let bid: Price
+    let ask: Price
+
+    package init(bid: Price, ask: Price) { (self.bid, self.ask) = (bid, ask) }
 }
 
 /// Requests prices from one exchange, once. It has no policy: no retry, no fallback, no deadline of its own.

@@ -90,8 +90,8 @@ package struct SourceRegistry: Sendable {
     /// The index of a market; `nil` for an unknown one.
     private func index(of market: Market) -> Int? { entries.firstIndex { $0.source.market == market } }
 
-    /// The address of a market; `nil` for an unknown one.
-    func address(of market: Market) -> String? { index(of: market).map { entries[$0].source.address } }
+    /// The source of a market; `nil` for an unknown one.
+    func source(of market: Market) -> SourceDescription? { index(of: market).map { entries[$0].source } }
 
     /// The index of a source by its name, among the markets of one currency.
     private func index(of name: String, among markets: [Market]) -> Int? {
@@ -132,22 +132,26 @@ package struct SourceRegistry: Sendable {
     ///
     /// - First come sources with a closed breaker, in their order. Those whose limits don't allow a request at every tick come after
     ///   the others, so that the price does not switch between sources.
-    /// - Next, for a tick that would fail otherwise, come sources with a cooldown because of failures, or whose cooldown has
+    /// - Next, for a tick that has no price yet, come sources with a cooldown because of failures, or whose cooldown has
     ///   ended without a success since: this detects at once that the
     ///   network is back. A source is never requested before a time that its exchange has named.
     /// - A client that requests too often does not get another source's price instead.
     /// - Parameters:
     ///   - markets: The sources in question.
     ///   - atHand: Those whose price costs no request now.
+    ///   - keepsCooldowns: See ``Need/keepsCooldowns``.
+    ///   - mayWake: Whether the observer may request one source whose cooldown no exchange required.
     func plan(
-        _ requester: Requester, among markets: Set<Market>, atHand: Set<Market> = [], at boottime: BootTime
+        _ requester: Requester, among markets: Set<Market>, atHand: Set<Market> = [],
+        keepsCooldowns: Bool = false,
+        mayWake: Bool = false, at boottime: BootTime
     ) -> Plan {
         var plan = Plan()
         let candidates = entries.indices.filter {
             markets.contains(entries[$0].source.market) && !isHeldBack($0, at: boottime)
         }
         if requester == .observer {
-            let choice = observerChoice(of: candidates, at: boottime)
+            let choice = observerChoice(of: candidates, mayWake: mayWake, at: boottime)
             let mayRequest = { (index: Int) in
                 atHand.contains(entries[index].source.market) || isWithinLimits(index, .observer, at: boottime)
             }
@@ -159,13 +163,14 @@ package struct SourceRegistry: Sendable {
         let isClosed = { (index: Int) in breaker(index, at: boottime) == .closed }
         add(ranked.filter(isClosed), requester, atHand, boottime, to: &plan)
         plan.well = plan.order.count
-        if requester == .tick || (plan.order.isEmpty && plan.skipped.isEmpty) {
+        let hasNone = requester == .tick ? !keepsCooldowns : plan.order.isEmpty
+        if hasNone, requester == .tick || plan.skipped.isEmpty {
             let coolingDown = ranked.filter {
                 !isClosed($0) && !health($0).isBound(at: boottime) && !isTold($0, at: boottime)
             }
             add(coolingDown, requester, atHand, boottime, to: &plan)
         }
-        if requester == .tick || plan.order.isEmpty, !ranked.contains(where: isClosed) {
+        if requester == .tick ? hasNone : plan.order.isEmpty, !ranked.contains(where: isClosed) {
             add(ranked.filter { health($0).mayProbeRefusal(at: boottime) }, requester, atHand, boottime, to: &plan)
         }
         for index in candidates where isCoolingDown(index, at: boottime) {
@@ -392,7 +397,8 @@ package struct SourceRegistry: Sendable {
     package func isSlow(_ index: Int) -> Bool { pace(index) > entries[index].interval }
 
     /// The sources for the observer: those whose cooldown has ended, otherwise the others; first the one with the oldest request.
-    private func observerChoice(of indices: [Int], at boottime: BootTime) -> [Int] {
+    /// - Parameter mayWake: Whether one with a cooldown that no exchange required comes last, at most once in ten seconds for all of them.
+    private func observerChoice(of indices: [Int], mayWake: Bool, at boottime: BootTime) -> [Int] {
         let candidates = indices.filter { index in
             let state = breaker(index, at: boottime)
             // With long intervals, the ticks request their sources rarely. The observer still leaves these sources to the ticks.
@@ -404,6 +410,14 @@ package struct SourceRegistry: Sendable {
         }
         let byAge = candidates.sorted { entries[$0].lastRequest < entries[$1].lastRequest }
         let isProbe = { (index: Int) in breaker(index, at: boottime) == .halfOpen }
-        return byAge.filter(isProbe) + byAge.filter { !isProbe($0) }
+        let resting = indices.filter { breaker($0, at: boottime) == .open }
+        let wakes =
+            mayWake
+            && resting.allSatisfy {
+                entries[$0].lastRequest <= boottime - Self.observerLeavesAlone.well.wholeMilliseconds
+            }
+        let woken = resting.filter { wakes && !health($0).isBound(at: boottime) && !isTold($0, at: boottime) }
+            .min { entries[$0].lastRequest < entries[$1].lastRequest }
+        return byAge.filter(isProbe) + byAge.filter { !isProbe($0) } + [woken].compactMap(\.self)
     }
 }

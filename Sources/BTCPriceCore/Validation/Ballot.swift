@@ -59,20 +59,22 @@ struct Ballot {
         let remaining = round.remaining
         guard !remaining.isEmpty else { return nil }
         if round.canMeet(.witness), needsWitness(remaining) || needsDollars {
-            return Need(purpose: .witness, markets: remaining)
+            return Need(
+                purpose: .witness, markets: remaining,
+                keepsCooldowns: vote.opponents.isEmpty && !isFirst && !isJump && shownMember != nil)
         }
         let stating = remaining.filter(round.statingPeg.contains)
         // A USDT that has left its peg looks like a market that is wrong, until a USDT/USD market states which it is.
         if !vote.opponents.isEmpty, !isMember || !vote.isDecided, round.canMeet(.pegRate), !stating.isEmpty,
             PegRule.needsRate(price, claims.book)
         {
-            return Need(purpose: .pegRate, markets: stating)
+            return Need(purpose: .pegRate, markets: stating, keepsCooldowns: true)
         }
         return nil
     }
 
     private func needsWitness(_ remaining: [Market]) -> Bool {
-        if shownMember == nil { return true }
+        if shownMember == nil || claims.isDisowned(price.market) { return true }
         if !vote.opponents.isEmpty || isJump {
             // The exchanges that were not requested yet may decide otherwise.
             return vote.votes <= vote.rivals + remaining.count
@@ -223,24 +225,51 @@ struct Ballot {
         }
         if isFirst { return wasContradicted ? wait(&belief) : show(price, .unconfirmed, &belief) }
         if isJump { return isExplained ? show(price, .single, &belief) : wait(&belief) }
-        let rate = round.expected.flatMap { $0.opposes(price, offset: claims.belief.offset?.log) ? $0 : nil }
         let others = claims.contradicting(price)
-        if rate != nil || !others.isEmpty {
+        let opinion = others.isEmpty ? opinion : nil
+        if opinion != nil || !others.isEmpty {
             var decision = show(price, .unconfirmed, &belief)
-            decision.split = Split(shown: [price], others: others, rate: rate, isOld: true)
+            decision.split = Split(shown: [price], others: others, opinion: opinion, isOld: true)
             return decision
         }
         if claims.isSupported(price) { return show(price, .confirmed, &belief) }
+        let wasDoubted = claims.belief.unconfirmedSince.map { price.at - $0 < Vote.Bounds.memory } ?? false
         let isDoubted =
-            price.isUnconfirmed || claims.belief.falsetickers.contains(price.market)
-            || claims.belief.unconfirmedSince.map { price.at - $0 < Vote.Bounds.memory } ?? false
+            wasDoubted || price.isUnconfirmed || isUncompared || isFalseticker || claims.isDisowned(price.market)
+            || claims.book.isAhead(price.market)
         return show(price, isDoubted ? .unconfirmed : .single, &belief)
+    }
+
+    /// Whether the configuration has no other exchange.
+    private var isOnlySource: Bool { round.markets.allSatisfy { $0.venue == price.market.venue } }
+
+    /// Whether the only source was outvoted before others were removed, and has not come back to where they agreed.
+    private var isFalseticker: Bool {
+        guard claims.belief.falsetickers.contains(price.market) else { return false }
+        guard let agreed = claims.belief.agreed, isOnlySource else { return true }
+        let moved = Vote.Bounds.drift * (Double(max(0, price.at - agreed.at)) / 1000).squareRoot()
+        return abs(claims.place(of: price, near: agreed.log) - agreed.log) > 2 * Vote.Bounds.width + moved
+    }
+
+    /// What contradicts the price although no other market does.
+    private var opinion: Opinion? {
+        if let opinion = round.expected?.opinion(on: price, usual: claims.belief.usual) { return opinion }
+        // Those who are silent now have said something before.
+        guard let agreed = claims.belief.agreed, !isOnlySource else { return nil }
+        let farthest = min(Self.jump(after: price.at - agreed.at), Vote.Bounds.walk)
+        return abs(claims.place(of: price, near: agreed.log) - agreed.log) > farthest ? .agreement(agreed.log) : nil
     }
 
     /// Why a first price or a jump is far from what another currency implies; `nil` if it is not.
     private func refusal(of price: MarketObservation) -> String? {
-        isFirst || isJump ? round.expected?.refusal(of: price) : nil
+        guard let expected = round.expected, isFirst || isJump || isUncompared && expected.hasVoice(on: price) else {
+            return nil
+        }
+        return expected.refusal(of: price)
     }
+
+    /// Whether no price was compared with anything yet, although the configuration allows it.
+    private var isUncompared: Bool { round.allowsClaim && !claims.belief.isCompared }
 
     private var wasContradicted: Bool {
         claims.belief.contradicted.map { $0.market == price.market && price.at - $0.at < Vote.Bounds.memory } ?? false
@@ -292,7 +321,11 @@ struct Ballot {
         _ belief: inout Belief
     ) -> Decision {
         let (side, source) = (side ?? vote.members, price.market.venue)
-        let confirmation = isDoubtful ? .unconfirmed : confirmation
+        let word = claims.rules.peg == .convert && price.isInTether ? belief.peg.onlyWord : nil
+        let isOnlyWord = word.map { stater in
+            !side.contains { ![price.exchange, stater].contains($0.price.exchange) && !$0.price.isUnconfirmed }
+        }
+        let confirmation = isDoubtful || isOnlyWord == true ? .unconfirmed : confirmation
         var shown = ShownPrice(
             PriceQuote(
                 value: price.value, currency: claims.book.currency.rawValue, timestamp: price.arrival.wall,
@@ -310,7 +343,9 @@ struct Ballot {
         let agreed = isDoubtful ? nil : agreed
         let near = agreed ?? belief.agreed?.log ?? belief.reference?.log
         let place = belief.place(of: price, near: near, beside: claims.book.stated)
-        belief.accept(price, at: place, confirmation, agreed: agreed, in: round)
+        belief.accept(
+            price, at: place, confirmation, agreed: agreed,
+            isCompared: vote.claims.contains { $0.price.exchange != price.exchange }, in: round)
         return decision
     }
 

@@ -10,6 +10,8 @@ package struct Belief: Sendable {
     private(set) var agreed: (log: Double, at: BootTime)?
     /// The markets that were outvoted, until they agree again.
     private(set) var falsetickers: Set<Market> = []
+    /// The peers and twins whose price the exchange's own contradicted in the last decision.
+    private(set) var disowned: [Market] = []
     /// Prices that contradict each other without a majority.
     private(set) var split: Split?
     /// Whether the last market that was compared with the shown price was too far from it for a calm market.
@@ -21,10 +23,14 @@ package struct Belief: Sendable {
     private(set) var contradicted: (market: Market, at: BootTime)?
     /// The price relative to that in another currency when it was last shown: an exchange rate.
     private(set) var rate: OtherCurrency?
-    /// How far the price usually is above what another currency's and a reference rate imply, and when that was learned.
-    private(set) var offset: (log: Double, at: BootTime)?
+    /// How far the price usually is above what another currency's and a reference rate imply.
+    private(set) var usual: UsualPlace?
+    /// Whether a price was compared with another exchange's, or with what another currency's price implies.
+    private(set) var isCompared = false
     /// The mean square of the moves of the reference price, as natural logarithms, per second.
     private(set) var variance = 0.0
+    /// The number of moves in ``variance``.
+    private var moves = 0
     /// Where the reference price was when ``variance`` last included a move.
     private var lastMove: (market: Market, log: Double, at: BootTime)?
     private(set) var bases = BasisTable()
@@ -82,21 +88,23 @@ package struct Belief: Sendable {
     /// - Parameters:
     ///   - place: Where it is in the common frame.
     ///   - other: Where the other exchanges are that agree with it; `nil` if none does.
+    ///   - isCompared: Whether another exchange has said something about it.
     mutating func accept(
         _ price: MarketObservation, at place: Double, _ confirmation: Confirmation, agreed other: Double?,
-        in round: Round
+        isCompared: Bool, in round: Round
     ) {
         let now = price.at
         move(to: place, price.market, at: now)
         reference = ReferencePrice(
             market: price.market, exchange: price.exchange, log: place, at: now, readLog: price.log,
-            halfSpread: price.halfSpread, since: price.since)
+            room: price.room, since: price.since)
         if bases[price.market] == nil { bases.begin(price.market, at: now) }
-        pending = nil
         isRestored = false
+        if isCompared { self.isCompared = true }
         switch confirmation {
         case .unconfirmed:
-            let isLasting = unconfirmedSince.map { now - $0 < Vote.Bounds.memory } ?? false
+            // Each jump begins its own minute.
+            let isLasting = pending == nil && unconfirmedSince.map { now - $0 < Vote.Bounds.memory } ?? false
             if !isLasting { unconfirmedSince = now }
         case .single: unconfirmedSince = nil
         case .confirmed:
@@ -104,10 +112,13 @@ package struct Belief: Sendable {
             falsetickers.remove(price.market)
             if price.market.isMedian { agreed = (place, now) } else if let other { agreed = (other, now) }
         }
+        pending = nil
         if let other = round.other, abs(now - other.at) <= Vote.Bounds.moment {
             rate = OtherCurrency(currency: other.currency, log: price.log - other.log, at: now)
         }
-        if let expected = round.expected { offset = expected.offset(of: price, after: offset) }
+        guard let expected = round.expected else { return }
+        if expected.hasVoice(on: price) { self.isCompared = true }
+        if confirmation != .unconfirmed { usual = expected.usual(of: price, after: usual) }
     }
 
     private mutating func move(to place: Double, _ market: Market, at now: BootTime) {
@@ -116,7 +127,8 @@ package struct Belief: Sendable {
             guard now - from.at >= UncertaintyRule.shortestMove else { return }
             let move = place - from.log
             let newest = move * move * 1000 / Double(now - from.at)
-            variance += (newest - variance) * UncertaintyRule.newest
+            moves += 1
+            variance += (newest - variance) * max(UncertaintyRule.newest, 1 / Double(moves))
         }
         lastMove = (market, place, now)
     }
@@ -128,6 +140,9 @@ package struct Belief: Sendable {
         contradicted = (market, boottime)
         pending = nil
     }
+
+    /// Records the peers and twins whose price the exchange's own contradicts.
+    mutating func disown(_ markets: [Market]) { disowned = markets }
 
     /// Records a jump that waits for confirmation; `nil` if one may not wait.
     mutating func wait(for jump: PendingJump?) { pending = jump }
@@ -161,7 +176,7 @@ package struct Belief: Sendable {
         guard let near = Claims(book, self, rules).of(price, at: now).nearest(to: reference.log) else { return true }
         let apart = near.middle - reference.log
         isRestless = abs(apart) > Vote.Bounds.width
-        guard abs(apart) <= near.halfWidth + max(Vote.Bounds.width, reference.halfSpread) else { return false }
+        guard abs(apart) <= near.halfWidth + max(Vote.Bounds.width, reference.room) else { return false }
         falsetickers.remove(price.market)
         if price.exchange != reference.exchange, !price.isUnconfirmed { agreed = (near.middle, now) }
         // A price that has not changed for a while may be about to stop.
@@ -221,7 +236,8 @@ struct ReferencePrice: Sendable {
     let at: BootTime
     /// The natural logarithm of the price as it was read.
     let readLog: Double
-    var halfSpread = 0.0
+    /// See ``MarketObservation/room``.
+    var room = 0.0
     let since: BootTime
 }
 

@@ -10,10 +10,27 @@ final class Claims: Sendable {
     let book: ObservationBook
     let belief: Belief
     let rules: SelectionRules
+    /// The peers' and twins' prices of exchanges whose own price contradicts them. They have no vote while it does.
+    let disowned: [MarketObservation]
 
     init(_ book: ObservationBook, _ belief: Belief, _ rules: SelectionRules) {
         (self.book, self.belief, self.rules) = (book, belief, rules)
+        let prices = book.last
+        disowned = prices.filter { price in
+            guard price.exchange != price.market.venue,
+                let own = prices.first(where: { $0.market.venue == price.exchange }),
+                abs(own.at - price.at) <= Vote.Bounds.memory
+            else { return false }
+            let theirs = belief.places(of: own, beside: book.stated).map(\.log)
+            let distances = belief.places(of: price, beside: book.stated).flatMap { mine in
+                theirs.map { abs($0 - mine.log) }
+            }
+            let slack = min(Vote.Bounds.slack, Vote.Bounds.drift * (Double(abs(own.at - price.at)) / 1000).squareRoot())
+            return distances.allSatisfy { $0 > 2 * Vote.Bounds.width + slack }
+        }.sorted { $0.market.venue < $1.market.venue }
     }
+
+    func isDisowned(_ market: Market) -> Bool { disowned.contains { $0.market == market } }
 
     /// The claims of a price: one, or for a price in USDT one for each possible rate.
     /// - Parameters:
@@ -22,11 +39,13 @@ final class Claims: Sendable {
     func of(
         _ price: MarketObservation, isPreferred: Bool = false, opposes: Bool = true, at now: BootTime
     ) -> [Claim] {
-        var halfWidth = max(Vote.Bounds.width, price.halfSpread)
+        let isSplit = belief.split?.standing(at: now) != nil
+        // Who has contradicted must come nearer than who has not, so that a price at the border does not come and go.
+        var halfWidth = max(isSplit ? Vote.Bounds.nearer : Vote.Bounds.width, price.room)
         if isStill(price, at: now) {
             // It says nothing about the present but that it has not changed.
-            halfWidth = price.halfSpread
-        } else if !isPreferred, !belief.falsetickers.contains(price.market) {
+            halfWidth = price.room
+        } else if !isPreferred, !isSplit, !belief.falsetickers.contains(price.market) {
             halfWidth += slack(of: price, at: now)
         }
         return places(of: price).map { place, stater in
@@ -88,7 +107,7 @@ final class Claims: Sendable {
         let rank = { (price: MarketObservation) in
             !answered.contains(price.market) ? 0 : price.market == shown ? 2 : 1
         }
-        return book.last.filter { $0.exchange != exchange }.sorted { one, other in
+        return book.last.filter { $0.exchange != exchange && !isDisowned($0.market) }.sorted { one, other in
             (rank(one), one.at, other.market.venue) > (rank(other), other.at, one.market.venue)
         }.oneOf(\.exchange)
     }
@@ -110,10 +129,16 @@ final class Claims: Sendable {
         }
     }
 
-    /// The prices of other exchanges since the last one was shown that do not agree with a price.
+    /// The prices of other exchanges since the last one was shown that do not agree with a price, and those of the same exchange that do
+    /// not.
     func contradicting(_ price: MarketObservation) -> [MarketObservation] {
-        others(to: price).filter { $0.agreeing.isEmpty && $0.price.at >= belief.reference?.at ?? .max }.map(\.price)
-            .sorted { $0.market.venue < $1.market.venue }
+        let others = others(to: price).filter {
+            $0.agreeing.isEmpty && $0.price.at >= belief.reference?.at ?? .max
+        }.map(\.price)
+        let ofSame =
+            isDisowned(price.market)
+            ? book.last.filter { $0.market.venue == price.exchange } : disowned.filter { $0.exchange == price.exchange }
+        return (others + ofSame).sorted { $0.market.venue < $1.market.venue }
     }
 
     /// The prices of other exchanges within ``SelectionRules/memory``, without those that were outvoted, and their claims that agree with
@@ -122,7 +147,7 @@ final class Claims: Sendable {
         let mine = of(price, isPreferred: true, at: price.at)
         return book.last.filter { [self] other in
             other.exchange != price.exchange && price.at - other.since <= rules.memory
-                && !belief.falsetickers.contains(other.market)
+                && !belief.falsetickers.contains(other.market) && !isDisowned(other.market)
         }.map { [self] other in
             let theirs = of(other, at: price.at)
             return (other, theirs.flatMap { one in mine.filter { $0.agrees(with: one) }.map { ($0, one) } })

@@ -43,6 +43,30 @@ package enum Selection: Sendable {
     case needs(Need)
 }
 
+/// What is known of the price if no other market says anything about this moment.
+enum Opinion: Sendable {
+    /// What another currency's price and a reference rate imply.
+    case rate(ExpectedPrice, UsualPlace?)
+    /// Where other exchanges agreed last, in the common frame.
+    case agreement(Double)
+
+    /// Where the price would be, in the common frame.
+    var place: Double {
+        switch self {
+        case .rate(let expected, let usual): expected.log + (usual?.log ?? 0)
+        case .agreement(let log): log
+        }
+    }
+
+    /// How far the price may be from there.
+    func width(for price: MarketObservation) -> Double {
+        switch self {
+        case .rate(let expected, _): expected.width(for: price)
+        case .agreement: 0
+        }
+    }
+}
+
 /// Prices that contradict each other without a majority: nobody knows which is right.
 struct Split: Sendable {
     /// The side whose price is shown: the last price of each of its exchanges.
@@ -50,15 +74,15 @@ struct Split: Sendable {
     /// The other sides.
     let others: [MarketObservation]
     /// What contradicts the shown side if no market does.
-    var rate: ExpectedPrice?
+    var opinion: Opinion?
     /// Whether the others' prices are too old to count in a vote.
     var isOld = false
 
     /// The part that counts at a time; `nil` if a side has no price that is new enough.
     func current(at boottime: BootTime) -> Split? {
         let isNew = { (price: MarketObservation) in boottime - price.at <= Vote.Bounds.memory }
-        let current = Split(shown: shown.filter(isNew), others: others.filter(isNew), rate: rate, isOld: isOld)
-        return current.shown.isEmpty || current.others.isEmpty && rate == nil ? nil : current
+        let current = Split(shown: shown.filter(isNew), others: others.filter(isNew), opinion: opinion, isOld: isOld)
+        return current.shown.isEmpty || current.others.isEmpty && opinion == nil ? nil : current
     }
 
     /// The same for a vote, in which prices that are too old do not count.
@@ -66,8 +90,13 @@ struct Split: Sendable {
 
     /// `bitstamp and coinbase ($68,850.00) contradict binance ($70,915.00)`; each has its own price if they differ from each other.
     func text(_ currency: Currency) -> String {
-        let against = rate.map { "\($0.text) contradict" } ?? "\(Self.names(others, currency)) contradict"
-        return "\(against)\(rate == nil && others.count == 1 ? "s" : "") \(Self.names(shown, currency))"
+        let shown = Self.names(shown, currency)
+        return switch opinion {
+        case .rate(let expected, let usual): "\(expected.text(usual)) contradict \(shown)"
+        case .agreement(let log):
+            "\(shown) is far from \(currency.money(currency.price(logarithm: log))), where other exchanges agreed last"
+        case nil: "\(Self.names(others, currency)) contradict\(others.count == 1 ? "s" : "") \(shown)"
+        }
     }
 
     private static func names(_ prices: [MarketObservation], _ currency: Currency) -> String {

@@ -10,6 +10,7 @@ struct OtherCurrency: Sendable, Hashable {
     /// The exchange whose price it is; `nil` for a median.
     var exchange: String?
     var isUnconfirmed = false
+    var isFresh = true
 }
 
 /// What the price in another currency and a reference rate imply: one more, wide claim, which can oppose a lone market but never confirm
@@ -33,48 +34,72 @@ struct ExpectedPrice: Sendable, Hashable {
     private var names: String { "\(other.currency.pair) and the rate of \(source)" }
 
     /// `CHF 61,000.00`
-    private var money: String { currency.money(currency.price(logarithm: log)) }
+    private func money(above usual: UsualPlace?) -> String {
+        currency.money(currency.price(logarithm: log + (usual?.log ?? 0)))
+    }
 
-    /// `BTC/USD and the rate of ecb (CHF 61,000.00)`
-    var text: String { "\(names) (\(money))" }
+    /// What was compared: `BTC/USD and the rate of ecb (CHF 61,000.00)`
+    func text(_ usual: UsualPlace?) -> String { "\(names) (\(money(above: usual)))" }
 
     /// Why a first price or a jump is not believed; `nil` if it may be.
     func refusal(of price: MarketObservation) -> String? {
         guard abs(price.log - log) > Glibc.log(currency.fixing.premium) else { return nil }
-        return "\(price.value) \(price.pair) is far from \(money), which \(names) imply"
+        return "\(price.value) \(price.pair) is far from \(money(above: nil)), which \(names) imply"
     }
 
-    /// Whether a market's price is too far away to be right.
-    /// - Parameter offset: How far the market usually is above; `nil` if that is not known.
-    func opposes(_ price: MarketObservation, offset: Double?) -> Bool {
-        guard let offset, hasVoice(on: price) else { return false }
-        let moves = currency.moves(against: other.currency) * Double(max(1, age)).squareRoot()
-        return abs(price.log - log - offset) > moves + Bounds.market
+    /// What contradicts a market's price; `nil` if nothing does.
+    /// - Parameter usual: How far the market usually is above; `nil` if that is not known.
+    func opinion(on price: MarketObservation, usual: UsualPlace?) -> Opinion? {
+        guard hasVoice(on: price) else { return nil }
+        // Where people usually pay is not known yet: within the currency's bound it may be anywhere.
+        let farthest = usual == nil ? max(currency.fixing.bound, width(for: price)) : width(for: price)
+        return abs(price.log - log - (usual?.log ?? 0)) > farthest ? .rate(self, usual) : nil
     }
 
-    /// Where the market usually is above what is expected, after one more price.
-    func offset(of price: MarketObservation, after last: (log: Double, at: BootTime)?) -> (log: Double, at: BootTime)? {
+    /// How far a price may be from what is implied: the move of the rate since its day, how far markets differ, and how far the other
+    /// price may have moved since.
+    func width(for price: MarketObservation) -> Double {
+        let seconds = Double(max(0, price.at - other.at - Vote.Bounds.moment)) / 1000
+        return currency.moves(against: other.currency) * Double(max(1, age)).squareRoot() + Bounds.market
+            + Vote.Bounds.drift * seconds.squareRoot()
+    }
+
+    /// Where the market usually is above what is expected, after one more price that is not in doubt.
+    func usual(of price: MarketObservation, after last: UsualPlace?) -> UsualPlace? {
         guard hasVoice(on: price) else { return last }
-        let now = price.log - log
-        let share = last.map { min(1, Double(max(0, price.at - $0.at)) / Double(Bounds.day)) } ?? 1
-        let farthest = Glibc.log(currency.fixing.premium)
-        let offset = (last?.log ?? now) + (now - (last?.log ?? now)) * share
-        return (min(max(offset, -farthest), farthest), price.at)
+        let (now, bound) = (price.log - log, currency.fixing.bound)
+        let inBound = { (log: Double) in min(max(log, -bound), bound) }
+        guard let last else { return UsualPlace(log: inBound(now), since: price.at, at: price.at) }
+        let (elapsed, known) = (Double(max(0, price.at - last.at)), Double(max(0, price.at - last.since)))
+        // The mean of the first hour, and then of the last day.
+        let share = known < Bounds.hour ? elapsed / max(1, known + elapsed) : min(1, elapsed / Bounds.day)
+        return UsualPlace(log: inBound(last.log + (now - last.log) * share), since: last.since, at: price.at)
     }
 
     /// An exchange has one vote: its own price in another currency is no second opinion.
-    private func hasVoice(on price: MarketObservation) -> Bool {
-        !other.isUnconfirmed && other.exchange != price.exchange && age <= Bounds.oldest
-            && abs(price.at - other.at) <= Vote.Bounds.memory
+    func hasVoice(on price: MarketObservation) -> Bool {
+        !other.isUnconfirmed && other.exchange != price.exchange && age <= ReferenceRates.oldest
+            && abs(price.at - other.at) <= Self.lasts
     }
+
+    /// How long the other price says something about this one, milliseconds.
+    static let lasts = Duration.seconds(600).wholeMilliseconds
 
     /// The constants of this claim. The move of a rate in a day is measured for each currency; see ``Currency/Fixing``.
     enum Bounds {
         /// How far the markets of one currency differ, as a natural logarithm.
         static let market = 0.01
         /// How slowly it is learned what people pay beside the official rate, milliseconds: a reference rate has a day.
-        static let day = Duration.seconds(86_400).wholeMilliseconds
-        /// The oldest rate that counts, days: a weekend.
-        static let oldest: Int64 = 3
+        static let (hour, day) = (3_600_000.0, 86_400_000.0)
     }
+}
+
+/// How far a market usually is above what another currency's price and a reference rate imply: what people pay beside the official rate.
+struct UsualPlace: Sendable, Hashable {
+    /// The distance, as a natural logarithm.
+    let log: Double
+    /// When it was learned first.
+    let since: BootTime
+    /// When it was learned last.
+    let at: BootTime
 }

@@ -20,6 +20,8 @@ package struct MarketObservation: Sendable, Hashable {
     /// The minimum time between two requests that the source's limits allow. For a feed that pushes, the usual time to the next price.
     package let pace: Duration
     let halfSpread: Double
+    /// Half of the interval that its spread gives it.
+    var room: Double { min(halfSpread, Vote.Bounds.widest) }
     /// The natural logarithm of ``value``, for comparisons.
     let log: Double
     /// When the first of a series of equal responses was made.

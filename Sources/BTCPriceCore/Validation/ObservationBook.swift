@@ -11,6 +11,10 @@ package struct ObservationBook: Sendable {
         /// The newest position accepted, and when.
         var position: (value: FeedPosition, at: BootTime)?
         var trades = TradeGaps()
+        /// The quotes, since when they have been the same, and whether they were others before.
+        var quotes: (value: LoadedQuotes, since: BootTime, haveChanged: Bool)?
+        /// Since when its times have been in the future; `nil` if the last one was not.
+        var aheadSince: BootTime?
 
         /// The last valid price; `nil` if the last request failed.
         var newest: MarketObservation? { hasFailed ? nil : last }
@@ -20,6 +24,7 @@ package struct ObservationBook: Sendable {
             let isSame =
                 last?.value == observation.value
                 && (observation.position == nil || observation.position == position?.value)
+                && quotes?.since != observation.at
             let since = isSame ? last?.since : nil
             (last, hasFailed) = (observation, false)
             if let since { last?.since = since }
@@ -36,6 +41,9 @@ package struct ObservationBook: Sendable {
     private(set) var stated: StatedRate?
     /// After this time without an accepted price, a market's position is forgotten, milliseconds: its numbers may begin again.
     private var positionsLast = Vote.Bounds.memory
+
+    /// How far a price's time may be ahead of the time that most venues agree on, milliseconds: their clocks differ.
+    static let mostAhead = Duration.seconds(10).wholeMilliseconds
 
     package init(currency: Currency) {
         self.currency = currency
@@ -82,7 +90,7 @@ package struct ObservationBook: Sendable {
         _ loaded: [LoadedPrice], of market: Market, from venue: Venue? = nil, pace: Duration = .zero,
         at now: ObservationTime
     ) throws(PriceLoadingError) -> MarketObservation {
-        guard let price = loaded.first(where: { $0.market == market }) else { throw .invalidData("no price") }
+        guard var price = loaded.first(where: { $0.market == market }) else { throw .invalidData("no price") }
         if let time = price.venueClock {
             clocks.record(time, of: market.venue, cacheTime: venue?.cacheTime ?? .zero, at: now)
             // A price with a time of its own shows its age itself.
@@ -92,14 +100,29 @@ package struct ObservationBook: Sendable {
         }
         // If the price has no time of its own, the venue's time says nothing about it.
         let wall = price.position.time == nil ? now.wall : clocks.wallTime(at: now)
-        if price.position.time != nil { records[market, default: Record()].trades.record(price.position) }
+        // A time in the future is no time: it would never grow old.
+        let ahead = price.position.time.map { $0.milliseconds - wall.milliseconds } ?? 0
+        if ahead > Self.mostAhead { price.position = FeedPosition(sequence: price.position.sequence) }
+        var record = records[market, default: Record()]
+        record.aheadSince = ahead > Self.mostAhead ? record.aheadSince ?? now.boottime : nil
+        if price.position.time != nil { record.trades.record(price.position) }
+        if let quotes = price.quotes, record.quotes?.value != quotes {
+            record.quotes = (quotes, now.boottime, record.quotes != nil)
+        }
+        records[market] = record
+        // A market that trades rarely is as young as the last change of its quotes.
+        let quoted = record.quotes.map { now.boottime - $0.since }
         try ResponseCheck.check(
             price, in: currency, after: position(of: market, at: now.boottime), at: wall,
-            oldest: records[market]?.trades.oldest ?? TradeGaps.oldest)
+            oldest: record.trades.oldest, quoted: quoted)
         let observation = MarketObservation(
             market, price.value, arrival: price.observed ?? now,
             position: ResponseCheck.position(of: price, acceptedAt: wall),
-            age: price.position.time.map { max(0, wall.milliseconds - $0.milliseconds) },
+            age: price.position.time.map {
+                max(
+                    0, min(wall.milliseconds - $0.milliseconds, record.quotes?.haveChanged == true ? quoted ?? 0 : .max)
+                )
+            },
             way: price.push?.way ?? .poll, pace: price.push?.interval ?? pace, origin: price.push?.origin,
             isUnconfirmed: price.push?.isUnconfirmed ?? false, upstream: venue?.upstream, halfSpread: price.halfSpread)
         // Only the dollar has markets in USDT.
@@ -109,6 +132,14 @@ package struct ObservationBook: Sendable {
         }
         records[market, default: Record()].keep(observation, at: now.boottime)
         return observation
+    }
+
+    /// Whether the last time that a market stated was in the future.
+    package func isAhead(_ market: Market) -> Bool { records[market]?.aheadSince != nil }
+
+    /// Whether that lasts: the clock of a lone exchange is believed once it has advanced.
+    func isAheadForLong(_ market: Market, at boottime: BootTime) -> Bool {
+        records[market]?.aheadSince.map { boottime - $0 >= Vote.Bounds.moment } ?? false
     }
 
     /// Records that a market gave no price: its last one is no longer its newest.
@@ -159,15 +190,20 @@ struct TradeGaps: Sendable {
     /// The longest time between two trades that is used, in milliseconds.
     private static let longestSpacing = Duration.seconds(300).wholeMilliseconds
 
-    /// Records a trade. Two trades show how often the market trades.
+    /// Records a trade. Two trades show how often the market trades; without their numbers, there may have been others in between.
     mutating func record(_ position: FeedPosition) {
-        guard let time = position.time, let trade = position.sequence else { return }
+        guard let time = position.time else { return }
         var spacing = newest?.spacing ?? 0
-        if let last = newest?.position, let lastTime = last.time, let lastTrade = last.sequence, trade > lastTrade,
-            time > lastTime
-        {
-            let count = trade.subtractingReportingOverflow(lastTrade)
-            spacing = count.overflow ? 0 : (time.milliseconds - lastTime.milliseconds) / count.partialValue
+        if let last = newest?.position, let lastTime = last.time, time > lastTime {
+            let elapsed = time.milliseconds - lastTime.milliseconds
+            if let trade = position.sequence, let lastTrade = last.sequence {
+                let count = trade.subtractingReportingOverflow(lastTrade)
+                if count.overflow || count.partialValue > 0 {
+                    spacing = count.overflow ? 0 : elapsed / count.partialValue
+                }
+            } else {
+                spacing = elapsed
+            }
         }
         newest = (position, spacing)
     }

@@ -35,6 +35,8 @@ struct PegMonitor: Sendable {
     private var confirmedLog = 0.0
     /// The exchange that states ``confirmedLog``, if no other one implies it.
     private var onlyStater: String?
+    /// The exchange on whose word alone a value of USDT off its peg depends; `nil` if there is none.
+    var onlyWord: String? { isOffPeg ? onlyStater : nil }
     /// The current rate; `nil` before the first measurement.
     private(set) var rate: PegRate?
 

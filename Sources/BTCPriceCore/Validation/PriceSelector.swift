@@ -9,10 +9,14 @@ package enum PriceSelector {
         _ book: ObservationBook, _ belief: Belief, _ rules: SelectionRules, _ round: Round
     ) -> Selection {
         // A market may have lost its price since it responded.
-        guard let first = book.first(of: round.answered) else {
-            return .needs(Need(purpose: .price, markets: round.remaining, wantsAll: rules.mode == .median))
+        guard let newest = book.first(of: round.answered) else {
+            // In a split and during a jump, all are requested at once: one after the other, the slow ones would have no time left.
+            let isOpen = belief.pending != nil || belief.split?.standing(at: round.began) != nil
+            let quorum = rules.mode == .median ? rules.quorum : isOpen ? 1 : nil
+            return .needs(Need(purpose: .price, markets: round.remaining, quorum: quorum))
         }
         let claims = Claims(book, belief.taking(book.stated), rules)
+        let first = book.first(of: round.answered.filter { !claims.isDisowned($0) }) ?? newest
         var (decision, next): (Decision, Belief)
         switch rules.mode {
         case .median: (decision, next) = MedianRule.decide(first, claims, round)
@@ -21,10 +25,18 @@ package enum PriceSelector {
             if let need = ballot.need { return .needs(need) }
             (decision, next) = ballot.decide()
         }
+        for price in claims.disowned {
+            let market = price.market
+            if decision.verdicts[market] != .used { decision.verdicts[market] = .disagrees }
+            guard !belief.disowned.contains(market) else { continue }
+            let reason = "\(claims.describe(price)), and \(price.exchange) itself contradicts it"
+            decision.outvoted.append(SourceFailure(source: market.venue, error: .implausible(reason)))
+        }
+        next.disown(claims.disowned.map(\.market))
         for market in round.markets where decision.verdicts[market] == nil {
             decision.verdicts[market] = verdict(on: market, in: round)
         }
-        decision.standing.uncertainty = UncertaintyRule.estimate(decision, claims)
+        decision.standing.uncertainty = UncertaintyRule.estimate(decision, claims, round)
         // A decision to show nothing leaves a split as it was, unless it is another one.
         next.end(with: decision.quote == nil ? decision.split ?? next.split : decision.split)
         if decision.quote != nil { compareOthers(decision, claims, round, &next) }

@@ -7,9 +7,11 @@ package enum ResponseCheck {
     ///   - last: The newest position accepted from this market, if there is one.
     ///   - now: The current wall-clock time, corrected by the venues' clocks.
     ///   - oldest: The maximum age of a price by the venue's own time.
+    ///   - quoted: For how long its quotes have been the same, milliseconds; `nil` without quotes.
     /// - Throws: ``PriceLoadingError/invalidData(_:)`` or ``PriceLoadingError/staleData(_:)``.
     static func check(
-        _ loaded: LoadedPrice, in currency: Currency, after last: FeedPosition?, at now: Timestamp, oldest: Duration
+        _ loaded: LoadedPrice, in currency: Currency, after last: FeedPosition?, at now: Timestamp, oldest: Duration,
+        quoted: Int64? = nil
     ) throws(PriceLoadingError) {
         let (value, range) = (loaded.value, currency.prices)
         guard value > 0 else { throw .invalidData("the price is \(value), not above zero") }
@@ -17,11 +19,13 @@ package enum ResponseCheck {
             throw .invalidData("the price is \(value), outside \(range.lowerBound) to \(range.upperBound) \(currency)")
         }
         if let last, loaded.position.isBefore(last) {
-            throw .staleData("the exchange's own time went backwards")
+            let isByTime = last.time != nil && loaded.position.time != nil
+            throw .staleData(
+                isByTime ? "the exchange's own time went backwards" : "its trade number is lower than the last one")
         }
         if let time = loaded.position.time {
             let age = now.milliseconds - time.milliseconds
-            if age > oldest.wholeMilliseconds {
+            if age > oldest.wholeMilliseconds, quoted.map({ $0 > oldest.wholeMilliseconds }) ?? true {
                 throw .staleData("its price is \(age / 1000) s old by the exchange's own time")
             }
         }

@@ -13,6 +13,8 @@ package struct Round: Sendable {
     var other: OtherCurrency?
     /// What the price in another currency and a reference rate imply, if both are known.
     var expected: ExpectedPrice?
+    /// Whether the configuration allows to know it: another currency of another exchange, and reference rates.
+    var allowsClaim = false
     /// The markets that were requested and gave a price, the preferred one first.
     var answered: [Market] = []
     /// The sources that gave none, and why.
@@ -67,6 +69,10 @@ package struct Need: Sendable, Hashable {
     let purpose: Purpose
     /// The markets that can meet it, in the configured order.
     let markets: [Market]
-    /// Whether all of them are needed, or only the first one that gives a price.
-    var wantsAll = false
+    /// Whether a source with a cooldown is not requested. It is if the tick would have nothing to show otherwise, or a first price that
+    /// nobody has confirmed.
+    var keepsCooldowns = false
+    /// If all of them are needed, the number that is enough without those in a cooldown; `nil` if the first one that gives a price is
+    /// enough.
+    var quorum: Int?
 }

@@ -3,6 +3,8 @@ package struct SelectionRules: Sendable, Hashable {
     /// In median mode, the number of sources that must agree; at least 1.
     package var quorum: Int
     package var peg: PegPolicy
+    /// The interval of the ticks, milliseconds.
+    private(set) var interval: Int64 = 1000
     /// After this time without a price the next one is validated like the first one, milliseconds.
     private(set) var gap = Vote.Bounds.memory
     /// How long the price of another exchange supports the shown one, milliseconds: at least until the observer has requested the next.
@@ -22,9 +24,11 @@ package struct SelectionRules: Sendable, Hashable {
     ///   - memory: The longest time between two observations of it, milliseconds.
     func with(interval: Int64, memory: Int64) -> SelectionRules {
         var rules = self
+        rules.interval = interval
         rules.gap = max(Vote.Bounds.memory, 4 * interval)
-        rules.memory = max(Vote.Bounds.memory, memory)
         rules.agreementLasts = max(Vote.Bounds.memory, 3 * interval)
+        // The observer leaves a source alone for two intervals after its last request.
+        rules.memory = max(rules.agreementLasts, memory)
         return rules
     }
 }

@@ -15,6 +15,12 @@ struct Claim: Sendable {
 
     func contains(_ place: Double) -> Bool { low <= place && place <= high }
 
+    /// The same with the width of the median's vote.
+    var inMedian: Claim {
+        Claim(
+            price: price, middle: middle, halfWidth: Vote.Bounds.medianWidth, voter: voter, opposes: opposes)
+    }
+
     func agrees(with other: Claim) -> Bool { abs(middle - other.middle) <= halfWidth + other.halfWidth }
 }
 
@@ -83,8 +89,12 @@ extension Vote {
     enum Bounds {
         /// Half of an interval: markets lie within 0.1 % of each other in calm hours, and a little more when they move.
         static let width = 0.002
+        /// The same while a split stands.
+        static let nearer = 0.0019
         /// The same in median mode, in which the middle of several is shown: in a crash, markets are 1 to 3 % apart.
         static let medianWidth = 0.0075
+        /// The most that a market's own quotes, or a peer's uncertainty, widen an interval: a spread is no reason to believe a price.
+        static let widest = 0.0035
         /// An interval grows with the root of its price's age in seconds, as a random walk does: bitcoin moves by 0.015 % in a second at a
         /// volatility of 80 % a year; this is twice that.
         static let drift = 0.0003
@@ -98,6 +108,8 @@ extension Vote {
         static let memory = Duration.seconds(60).wholeMilliseconds
         /// How far a price may move without another exchange: 0.6 % for the spread, and 0.3 % in a second, 20 times the volatility above.
         static let jump = (atOnce: 0.006, inASecond: 0.003)
+        /// The farthest that it may go from where others agreed last, while they are silent.
+        static let walk = 0.03
         /// After this many ticks that agree, a jump is shown although none confirms it: bad prints are shorter.
         static let ticks = 3
         /// How slowly it is learned where a market usually is, milliseconds: a basis is a habit, not a moment.

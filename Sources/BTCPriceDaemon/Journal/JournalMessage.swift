@@ -30,6 +30,7 @@ enum JournalMessage: String, CaseIterable {
     case conversionImpossible = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a12c"
     case quorumUnreachable = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a12e"
     case limitShared = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a12f"
+    case sourceAhead = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a130"
     case outliers = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a129"
     case tetherOffPeg = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a12a"
     case tetherBack = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a12b"
@@ -60,7 +61,7 @@ enum JournalMessage: String, CaseIterable {
             .sourceStillRests, .streamRefused, .saveRecovered, .historyRecovered, .historyUnfilled:
             .notice
         case .conversionImpossible, .quorumUnreachable, .limitShared, .stale, .sourceFailed, .sourceLimited,
-            .sourceRefused,
+            .sourceRefused, .sourceAhead,
             .contradicted, .outliers, .derivedInstead, .ratesFailed, .ratesRefused,
             .tetherOffPeg, .tooManyConnections, .tooManyOfUser:
             .warning

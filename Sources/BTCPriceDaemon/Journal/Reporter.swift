@@ -91,6 +91,11 @@ package final class Reporter: Sendable {
             say(
                 .tetherBack, "back at peg", "USDT is back at its peg: \(rate.text).", ["rate": "\(rate.value)"],
                 of: "peg")
+        case .timeAhead(let source):
+            say(
+                .sourceAhead, "\(source) ahead",
+                "\(source) dates its prices in the future: they count as prices without a time. Its clock or this machine's is wrong.",
+                ["source": "\(source)"], detail: source)
         case .derivedInstead(let failure, let quote, let derivation):
             say(
                 .derivedInstead, "derived \(quote.currency)",
@@ -131,7 +136,9 @@ package final class Reporter: Sendable {
     private func report(_ failure: SourceFailure) {
         let category = failure.error.category
         let kind = category == .transient ? "failed" : failure.error.kind
-        let cooldown = failure.cooldown.map { "; it is not requested until \($0.until.wall.utcText)" } ?? ""
+        // A refused source may still be requested once a minute, if there is no other.
+        let what = category == .refused ? "it has a cooldown until" : "it is not requested until"
+        let cooldown = failure.cooldown.map { "; \(what) \($0.until.wall.utcText)" } ?? ""
         let message: JournalMessage =
             switch category {
             case .rateLimited: .sourceLimited

@@ -4,9 +4,12 @@ enum MedianRule {
     static func decide(_ first: MarketObservation, _ claims: Claims, _ round: Round) -> (Decision, Belief) {
         let requested = round.answered.compactMap { claims.book.newest($0) }
         let earlier = claims.book.newest.filter { other in
-            !round.answered.contains(other.market) && PaceRule.supports(other, at: first.at, round.freshFor)
+            !round.answered.contains(other.market) && !claims.isDisowned(other.market)
+                && PaceRule.supports(other, at: first.at, round.freshFor)
         }
-        let all = (requested + earlier.sorted { $0.market.venue < $1.market.venue }).oneOf(\.voter)
+        let all =
+            (requested.filter { !claims.isDisowned($0.market) } + earlier.sorted { $0.market.venue < $1.market.venue })
+            .oneOf(\.voter)
         var belief = claims.belief
         belief.imply(requested, beside: claims.book.stated)
         let claims = Claims(claims.book, belief, claims.rules)
@@ -22,7 +25,7 @@ enum MedianRule {
             guard let value else { return nil }
             values[price.market] = value
             return Claim(
-                price: price, middle: value.logarithm, halfWidth: max(Vote.Bounds.medianWidth, price.halfSpread),
+                price: price, middle: value.logarithm, halfWidth: Vote.Bounds.medianWidth,
                 voter: price.voter, opposes: !isMoving || !claims.isStill(price, at: first.at))
         }
         let vote = Vote([], electorate, last: claims.last(at: first.at, isMedian: true))
@@ -84,8 +87,9 @@ enum MedianRule {
         // Without a requested one, those of before.
         let dated = counted.isEmpty ? vote.members.map(\.price) : counted
         let newest = dated.map(\.arrival).max { $0.boottime < $1.boottime } ?? requested[0].arrival
+        let ages = vote.members.map { Double(max(0, $0.price.at - $0.price.since)) }
         let price = MarketObservation(
-            market, median, arrival: newest, pace: dated.map(\.pace).min() ?? .zero)
+            market, median, arrival: newest, age: Int64(ages.median ?? 0), pace: dated.map(\.pace).min() ?? .zero)
         let quote = PriceQuote(
             value: median, currency: claims.book.currency.rawValue, timestamp: price.arrival.wall,
             source: Market.medianName, market: market.pair,
@@ -93,7 +97,8 @@ enum MedianRule {
         let shown = ShownPrice(quote, observedBoottime: price.at, confirmation: confirmation)
         var belief = claims.belief
         let near = belief.agreed?.log ?? belief.reference?.log
-        belief.accept(price, at: claims.place(of: price, near: near), confirmation, agreed: nil, in: round)
+        belief.accept(
+            price, at: claims.place(of: price, near: near), confirmation, agreed: nil, isCompared: true, in: round)
         return (Decision(showing: shown, price), belief)
     }
 }

@@ -1,52 +1,91 @@
 import Glibc
 
-/// How certain a price is: how far the median of the markets may be from it.
+/// How certain a price is: how far the middle of the markets may be from it when it is read.
 ///
-/// As squares, two things add up: how far the shown market usually is from the median of the markets, and noise, which is how far the
-/// markets differ from where they are expected, how far the price may have moved since, and half of the shown market's spread.
+/// Three things add up: how far the shown market usually is from the middle; how far the markets differ now from where they are expected;
+/// and how far the price may have moved since its trade, up to the middle of the time until the next tick. In a doubt, it reaches to what contradicts the price.
 enum UncertaintyRule {
-    /// A market that was observed longer ago does not count, milliseconds.
-    static let oldest = Vote.Bounds.memory
-    /// Chosen so that the median was within the estimate in rehearsals; `docs/validation.md` says in how many of their ticks.
-    static let factor = 1.17
+    /// Nobody knows where the price is now if the shown trade is older, milliseconds.
+    static let oldestTrade = Duration.seconds(30).wholeMilliseconds
+    /// The standard deviations within which 19 of 20 moves are, if the variance is that of a dozen moves (Student).
+    static let deviations = 2.2
+    /// When a streamed price is read, milliseconds after it has come.
+    static let pushed: Int64 = 250
     /// The minimum noise, as a natural logarithm: the newest trade may be on either side of the spread.
     static let least = 0.00001
     /// The minimum time that a move takes, in milliseconds.
     static let shortestMove = Duration.milliseconds(500).wholeMilliseconds
     /// The share of the newest move in ``Belief/variance``.
     static let newest = 1.0 / 64
-    /// The farthest distance in a split that counts, as a natural logarithm: a price times e^10 still fits.
-    static let farthestSplit = 10.0
+    /// The farthest doubt that counts, as a natural logarithm: a price times e^10 still fits.
+    static let farthestDoubt = 10.0
 
-    /// - Returns: `nil` if no other market is known.
-    static func estimate(_ decision: Decision, _ claims: Claims) -> Uncertainty? {
+    /// - Returns: `nil` if nothing else is known.
+    static func estimate(_ decision: Decision, _ claims: Claims, _ round: Round) -> Uncertainty? {
         guard let quote = decision.quote, let price = decision.accepted else { return nil }
         let belief = claims.belief
         let own = claims.place(of: price, near: nil)
-        let others = claims.book.newest.sorted { $0.at > $1.at || $0.at == $1.at && $0.market.venue < $1.market.venue }
-            .filter { other in
-                other.exchange != price.exchange && price.at - other.at <= oldest && belief.bases[other.market] != nil
-                    && !belief.falsetickers.contains(other.market) && !decision.rejects(other.market)
-                    && decision.verdicts[other.market] != .outlier
-            }.oneOf(\.exchange)
-        // In a split, it extends to the farthest price of the other sides.
-        let apart =
-            (decision.split?.others.map { claims.place(of: $0, near: own) } ?? [])
-            + [decision.split?.rate.map { $0.log + (belief.offset?.log ?? 0) }].compactMap(\.self)
-        guard !others.isEmpty || !apart.isEmpty else { return nil }
+        let known = claims.book.newest.sorted { $0.at > $1.at || $0.at == $1.at && $0.market.venue < $1.market.venue }
+            .filter {
+                $0.exchange != price.exchange && price.at - $0.at <= claims.rules.memory
+                    && !claims.isDisowned($0.market)
+            }
+            .oneOf(\.exchange)
+        // Those that were not outvoted, and of which it is known where they usually are, or where they are now.
+        let others = known.filter { other in
+            !belief.falsetickers.contains(other.market) && !decision.rejects(other.market)
+                && decision.verdicts[other.market] != .outlier
+                && (belief.bases[other.market] != nil || price.at - other.at <= Vote.Bounds.moment)
+        }
+        // In a doubt, it extends to the farthest price that may be right.
+        var doubts = decision.split?.others.map { abs(claims.place(of: $0, near: own) - own) } ?? []
+        if let opinion = decision.split?.opinion { doubts.append(abs(opinion.place - own) + opinion.width(for: price)) }
+        if let rate = decision.price?.conversion?.rate, belief.peg.onlyWord != nil {
+            doubts.append(abs(rate.logarithm))
+        }
+        // A lone market is where another currency implies it to be.
+        if known.isEmpty, doubts.isEmpty, let expected = round.expected, expected.hasVoice(on: price) {
+            doubts.append(abs(price.log - expected.log - (belief.usual?.log ?? 0)) + expected.width(for: price))
+        }
+        guard !known.isEmpty || !doubts.isEmpty else { return nil }
         let basis = belief.bases[price.market]?.log ?? 0
-        let bases = [basis] + others.compactMap { belief.bases[$0.market]?.log }
-        let offset = abs((bases.median ?? basis) - basis)
+        if doubts.isEmpty, price.at - price.since > oldestTrade { return nil }
+        // Each is where it usually is, or where it is now, if the price can't have moved that far since.
+        let placed = known.filter { others.contains($0) || price.at - $0.at <= Vote.Bounds.moment }
+        let usual = placed.map { other in
+            let isOther = others.contains(other)
+            let basis = isOther ? belief.bases[other.market]?.log ?? 0 : 0
+            let apart = claims.place(of: other, near: own) - own
+            let moved = deviations * (belief.variance * Double(max(0, price.at - other.at)) / 1000).squareRoot()
+            return abs(apart) > moved ? basis + apart : basis
+        }
+        let bases = (usual + (price.market.isMedian && !usual.isEmpty ? [] : [basis])).sorted()
+        // In a crash, honest markets are apart. Those that were outvoted and not seen since may be anywhere; if they may be the middle
+        // themselves, nothing is known of it.
+        let unknown = belief.falsetickers.count { market in
+            market != price.market && !placed.contains { $0.market == market }
+        }
+        let total = bases.count + unknown
+        let (first, last) = ((total - 1) / 2 - unknown, total / 2)
+        if doubts.isEmpty, first < 0 || last >= bases.count { return nil }
+        let middles = bases[max(first, 0)...min(last, bases.count - 1)]
+        // Of two markets, either may be right.
+        let isEven = unknown == 0 && total > 2
+        let offset = isEven ? abs((bases.median ?? basis) - basis) : middles.map { abs($0 - basis) }.max() ?? 0
         var noise = 0.0
         for other in others {
             let apart = claims.place(of: other, near: own) - own
             let moved = belief.variance * Double(max(0, price.at - other.at)) / 1000
             noise += max(0, apart * apart - moved)
         }
-        noise =
-            noise / Double(max(1, others.count)) + belief.variance + least * least + price.halfSpread * price.halfSpread
-        let farthest = apart.map { abs($0 - own) }.max() ?? 0
-        let share = max(factor * (offset * offset + noise).squareRoot(), exp(min(farthest, farthestSplit)) - 1)
+        noise = noise / Double(max(1, others.count)) + least * least + price.halfSpread * price.halfSpread
+        // The shown trade is that old already, and older when it is read.
+        let age =
+            max(0, price.at - price.since) + (price.way == .stream ? pushed : max(1000, claims.rules.interval / 2))
+        let moved = belief.variance * Double(age) / 1000
+        let share =
+            offset + (noise + deviations * deviations * moved).squareRoot() + exp(min(doubts.max() ?? 0, farthestDoubt))
+            - 1
         let millionths = Price(Int64((share * 1_000_000).rounded(.up)), scale: 6)
         return Uncertainty(
             plusMinus: (quote.value * millionths).rounded(toPlaces: 2),
