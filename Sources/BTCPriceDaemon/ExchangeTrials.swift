@@ -1,5 +1,6 @@
 import BTCPriceCore
 import BTCPriceNetworking
+import CommandLine
 import Configuration
 import FoundationEssentials
 import Systemd
@@ -49,8 +50,11 @@ enum ExchangeTrials {
                 trial = try await trying(settings) { client, clock in await ExchangeTrial(rates, client, on: clock) }
             }
         } else {
-            let names = settings.exchanges.map(\.name) + settings.allRateSources.map(\.name)
-            throw SettingsError("there is no exchange '\(name)'; there are \(names.joined(separator: ", "))")
+            let builtIn = settings.exchanges.map(\.name)
+            let names =
+                builtIn + settings.installed.filter { !builtIn.contains($0) } + settings.allRateSources.map(\.name)
+            let advice = Suggestion.advice(on: name, among: names)
+            throw SettingsError("there is no exchange '\(name)'; there are \(names.joined(separator: ", "))\(advice)")
         }
         print(trial.lines.joined(separator: "\n"))
         return trial.isGood

@@ -29,7 +29,7 @@ import Testing
             do throws(PriceLoadingError) {
                 switch try source.read(message, source.named(markets)) {
                 case .trade(let trade):
-                    return "\(trade.market.pair) \(trade.value) at \(trade.time)"
+                    return "\(trade.market.pair) \(trade.value) at \(trade.time.map(String.init) ?? "no time")"
                         + (trade.number.map { ", number \($0)" } ?? "")
                         + (trade.position.isEmpty ? "" : ", with a position")
                 case .refused(let market, let reason): return "refused \(market?.pair ?? "all"): \(reason)"
@@ -172,7 +172,7 @@ import Testing
         ),
         (
             "kraken", #"{"channel":"ticker","type":"update","data":[{"symbol":"BTC/USD","last":62702.9}]}"#,
-            "invalid-data"
+            "BTC/USD 62702.9 at no time"
         ),
         ("kraken", #"{"channel":"ticker","type":"update","data":[]}"#, "invalid-data"),
         ("kraken", #"{"channel":"heartbeat"}"#, "other"),

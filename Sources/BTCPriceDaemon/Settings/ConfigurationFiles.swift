@@ -1,6 +1,7 @@
 import BTCPriceCore
 import BTCPriceNetworking
 import Configuration
+import FoundationEssentials
 
 /// The configuration file, and the files that describe exchanges.
 struct ConfigurationFiles {
@@ -14,6 +15,15 @@ struct ConfigurationFiles {
 
     /// The values of the tables that describe them, by the name of the table and the key in it, without those that are built in.
     private(set) var descriptions: [String: [String: RawValue]] = [:]
+
+    /// The directories with descriptions, the strongest last.
+    private var directories: [String] = []
+    /// The names of all exchanges that are described there, in order.
+    var installed: [String] {
+        let files = directories.flatMap { (try? FileManager.default.contentsOfDirectory(atPath: $0)) ?? [] }
+        let names = files.filter { $0.hasSuffix(".toml") && $0 != "currencies.toml" }.map { String($0.dropLast(5)) }
+        return Set(names).sorted()
+    }
 
     /// Reads the configuration file, and of the other files those whose exchange or currency is named anywhere.
     /// - Parameter commandLine: Its configuration file must exist; the default one is optional.
@@ -36,7 +46,7 @@ struct ConfigurationFiles {
         named.formUnion(keys.compactMap { SettingKey.source(named: $0) })
         if case .tryExchange(let name, _) = commandLine.action { named.insert(name) }
         named.formUnion(Exchange.all.map(\.name))
-        let directories = Self.directories(configurationPath: path, environment: environment).reversed()
+        directories = Self.directories(configurationPath: path, environment: environment).reversed()
         if named.contains(where: { $0 != "USD" && Currency(rawValue: $0) != nil }) {
             for directory in directories { try takeCurrencies("\(directory)/currencies.toml", &named) }
         }

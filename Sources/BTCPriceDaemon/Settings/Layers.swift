@@ -14,6 +14,9 @@ struct Layers {
     /// Settings that have gone, and environment variables with the daemon's prefix that are probably not meant for it.
     let warnings: [String]
     let exchanges: [Exchange]
+    private let files: ConfigurationFiles
+    /// The names of the exchanges that are described in files, whether they are used or not.
+    var installed: [String] { files.installed }
     let rateSources: [ReferenceRateSource]
     /// The tables that describe exchanges and sources of reference rates.
     let descriptions: [String: [String: RawValue]]
@@ -23,6 +26,7 @@ struct Layers {
         commandLine: DaemonCommandLine, environment: [String: String], files: ConfigurationFiles
     ) throws(SettingsError) {
         exchanges = files.exchanges
+        self.files = files
         rateSources = files.rateSources
         descriptions = files.descriptions
         var warnings: [String] = []
@@ -68,7 +72,9 @@ struct Layers {
             if let standard = key.standard { values[key.name] = (standard, .standard) }
         }
         for (key, value, origin) in settings {
-            values[key.name] = (try key.checked(value, origin, peers: peers, exchanges, rateSources), origin)
+            values[key.name] = (
+                try key.checked(value, origin, peers: peers, exchanges, rateSources, installed: files.installed), origin
+            )
         }
         self.values = values
         let used = try list("sources")
@@ -147,18 +153,20 @@ extension SettingKey {
     /// - Parameters:
     ///   - peers: The names of the peers. They have the price in USD.
     ///   - rateSources: The sources of reference rates.
+    ///   - installed: The names of the exchanges that are described in files.
     func checked(
         _ raw: RawValue, _ origin: Origin, peers: [String], _ exchanges: [Exchange],
-        _ rateSources: [ReferenceRateSource]
+        _ rateSources: [ReferenceRateSource], installed: @autoclosure () -> [String]
     ) throws(SettingsError) -> RawValue {
         let value = origin.isFile ? raw : typed(raw)
         func refused(_ allowed: String) -> SettingsError { SettingsError(origin, name, raw, allowed: allowed) }
         func checkList(
-            _ allowed: String, mayBeEmpty: Bool = false, suggested: [String] = [], isKnown: (String) -> Bool
+            _ allowed: String, mayBeEmpty: Bool = false, suggested: @autoclosure () -> [String] = [],
+            isKnown: (String) -> Bool
         ) throws(SettingsError) {
             guard case .list(let names) = value else { throw refused(allowed) }
             if let unknown = names.first(where: { !isKnown($0) }) {
-                throw refused(allowed + Suggestion.advice(on: unknown, among: suggested))
+                throw refused(allowed + Suggestion.advice(on: unknown, among: suggested()))
             }
             guard mayBeEmpty || !names.isEmpty, Set(names).count == names.count else { throw refused(allowed) }
         }
@@ -188,8 +196,8 @@ extension SettingKey {
             let known = exchanges.filter { $0.markets[currency] != nil }.map(\.name) + (currency == .usd ? peers : [])
             let allowed = "a list of one or more of \(known.joined(separator: ", ")), each once"
             try checkList(
-                known.isEmpty ? "left out: no exchange has a market in \(currency)" : allowed, suggested: known,
-                isKnown: known.contains)
+                known.isEmpty ? "left out: no exchange has a market in \(currency)" : allowed,
+                suggested: known + installed(), isKnown: known.contains)
         }
         return value
     }

@@ -55,6 +55,9 @@ struct Settings: Sendable {
     let allRateSources: [ReferenceRateSource]
     /// Every exchange that can be a source.
     let exchanges: [Source]
+    /// The names of the exchanges that are described in files, whether they are used or not.
+    var installed: [String] { layers.installed }
+    private let layers: Layers
     let budget: Duration
     /// The time between two requests of the observer.
     let observeInterval: Duration
@@ -90,6 +93,7 @@ struct Settings: Sendable {
 
     init(_ layers: Layers, environment: [String: String], uid: UInt32) throws(SettingsError) {
         let standardDirectories = Directories.standard(environment: environment, uid: uid)
+        self.layers = layers
         budget = .milliseconds(try layers.integer("tick.budget-ms"))
         let rules = SelectionRules(
             mode: try layers.text("mode").flatMap(PriceMode.init(rawValue:)) ?? .primary,

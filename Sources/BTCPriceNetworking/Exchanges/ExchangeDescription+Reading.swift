@@ -5,7 +5,9 @@ package import Configuration
 extension ExchangeDescription {
     /// The keys of a description, for advice on a misspelled one.
     private static let keys = [
-        "url", "second-url", "name", "markets", "price", "bid", "ask", "time", "time-is", "time-offset-s", "sequence",
+        "url", "second-url", "name", "markets", "price", "bid", "ask", "time", "time-is", "time-offset-s",
+        "time-offset-is",
+        "sequence",
         "row", "require", "expect",
         "error", "limited", "unavailable", "limits", "weight", "cache-ms", "largest-body", "headers", "credential",
         "upstream", "xml",
@@ -72,6 +74,7 @@ extension ExchangeDescription {
                 "time and time-is go together: time-is = \"trade\", \"book\" or \"reply\" says what the time means")
         }
         timeOffset = Int64(try table.integer("time-offset-s", -86_400...86_400) ?? 0) * 1000
+        timeOffsetMeaning = try table.choice("time-offset-is", TimeOffsetMeaning.self) ?? .always
         sequence = try Self.place("sequence", table)
         required = try Self.required("require", table)
         expected = try Self.required("expect", table)

@@ -17,6 +17,13 @@ package struct ExchangeDescription: Sendable {
         case reply
     }
 
+    /// When the offset is added to a time.
+    package enum TimeOffsetMeaning: String, Sendable, CaseIterable {
+        case always
+        /// Only if the time is then nearer to the present: the exchange may mend its clock.
+        case sometimes
+    }
+
     /// A market, with the exchange's names for it.
     struct DescribedMarket: Sendable {
         let market: Market
@@ -102,6 +109,7 @@ package struct ExchangeDescription: Sendable {
     package var timeMeaning: TimeMeaning?
     /// Milliseconds that are added to the time in the body, whose zone is wrong.
     let timeOffset: Int64
+    let timeOffsetMeaning: TimeOffsetMeaning
     package let sequence: String?
     let required: [(place: String, value: Required)]
     /// Values that the body must have if there is one at their place.
@@ -158,6 +166,7 @@ package struct ExchangeDescription: Sendable {
             return body
         }
         let reason = isOK ? oneLine(texts[0]) : response.reason { _ in texts.first }
+        if isOK, let error = meaning(of: reason, texts, response) { throw error }
         let all = ([reason] + texts).joined(separator: "\n").lowercased()
         // A client that ignored a limit is banned: Binance, and the exchanges with its software, say until when.
         if response.status == 418 || response.status == 429 || limited.contains(where: all.contains) {
@@ -165,9 +174,22 @@ package struct ExchangeDescription: Sendable {
             let shortest = response.status == 418 ? BanText.shortest : nil
             throw .rateLimited(reason, retryAfter: response.pause ?? ban ?? shortest)
         }
-        if !isOK { throw response.failure(reason) }
-        throw unavailable.contains(where: all.contains) ? .unavailable(reason) : .refused(reason)
+        throw isOK ? .refused(reason) : response.failure(reason)
     }
+
+    /// What a body without a price means that came with status 200, by its words; `nil` if they say nothing.
+    func meaning(of reason: String, _ texts: [String], _ response: HTTPResponse) -> PriceLoadingError? {
+        let all = ([reason] + texts).joined(separator: "\n").lowercased()
+        if (limited + Self.limitedWords).contains(where: all.contains) {
+            let ban = texts.lazy.compactMap { BanText.remaining(in: $0, at: response.time) }.first
+            return .rateLimited(reason, retryAfter: response.pause ?? ban)
+        }
+        return (unavailable + Self.unavailableWords).contains(where: all.contains) ? .unavailable(reason) : nil
+    }
+
+    /// The words of many exchanges, besides those that a description has.
+    private static let limitedWords = ["too many requests", "too_many_requests", "rate limit", "banned until"]
+    private static let unavailableWords = ["maintenance", "temporarily unavailable", "busy", "internal error"]
 }
 
 /// The end of a ban in the text of an error: `IP banned until 1785050129644.` Binance says so, and the exchanges with its software.

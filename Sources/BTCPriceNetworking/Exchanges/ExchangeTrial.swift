@@ -26,7 +26,7 @@ package struct ExchangeTrial: Sendable {
                 }.get()
                 let took = start.duration(to: .now).wholeMilliseconds
                 lines.append("HTTP \(response.status), \(response.body.count) bytes in \(took) ms")
-                if report(response, description, group.all) == 0 {
+                if report(response, description, group.all, at: .now()) == 0 {
                     lines.append("The body: " + oneLine(String(decoding: response.body.prefix(300), as: UTF8.self)))
                     isGood = false
                 }
@@ -49,7 +49,10 @@ package struct ExchangeTrial: Sendable {
         if description.timeMeaning == .reply { description.timeMeaning = .book }
         let response = HTTPResponse(status: 200, headers: [:], body: body)
         isGood = report(response, description, description.markets, onlyFound: true) > 0
-        if !isGood { _ = report(response, description, description.markets) }
+        if !isGood {
+            lines = []
+            _ = report(response, description, description.markets)
+        }
         advise(description)
     }
 
@@ -80,11 +83,13 @@ package struct ExchangeTrial: Sendable {
         }
     }
 
-    /// - Parameter onlyFound: Whether markets without a price are left out.
+    /// - Parameters:
+    ///   - onlyFound: Whether markets without a price are left out.
+    ///   - now: When it was received; `nil` for a saved body, whose age is not known.
     /// - Returns: The number of prices that were found.
     private mutating func report(
         _ response: HTTPResponse, _ description: ExchangeDescription, _ markets: [ExchangeDescription.DescribedMarket],
-        onlyFound: Bool = false
+        onlyFound: Bool = false, at now: ObservationTime? = nil
     ) -> Int {
         var found = 0
         for market in markets {
@@ -93,10 +98,11 @@ package struct ExchangeTrial: Sendable {
             lines.append("\(market.market.pair), called \(market.name):")
             lines += reader.findings(response).map { "  \($0)" }
             do throws(PriceLoadingError) {
-                let price = try reader.prices(response)[0].value
+                let loaded = try reader.prices(response)[0]
+                let price = loaded.value
                 guard !market.isRate, let currency = market.market.currency, !currency.prices.contains(price) else {
                     lines.append("  = \(price)")
-                    found += 1
+                    if judge(loaded, market.market, description.venue, at: now) { found += 1 }
                     continue
                 }
                 let range = currency.prices
@@ -108,6 +114,30 @@ package struct ExchangeTrial: Sendable {
             }
         }
         return found
+    }
+
+    /// Says what the daemon would.
+    /// - Returns: Whether it would use the price.
+    private mutating func judge(_ loaded: LoadedPrice, _ market: Market, _ venue: Venue, at now: ObservationTime?)
+        -> Bool
+    {
+        guard let time = loaded.position.time else { return true }
+        guard let now, let currency = market.currency else {
+            lines.append("  made at \(time.utcText)")
+            return true
+        }
+        let age = (now.wall.milliseconds - time.milliseconds) / 1000
+        lines.append("  made at \(time.utcText), \(age < 0 ? "\(-age) s from now" : "\(age) s old")")
+        var book = ObservationBook(currency: currency)
+        do throws(PriceLoadingError) { try book.record([loaded], of: market, from: venue, at: now) } catch {
+            lines.append("  The daemon refuses it: \(error)")
+            return false
+        }
+        if book.isAhead(market) {
+            lines.append(
+                "  That is in the future: the daemon takes it as a price without a time. Check the unit and the zone.")
+        }
+        return true
     }
 
     private mutating func advise(_ description: ExchangeDescription) {

@@ -23,9 +23,9 @@ extension StreamSource {
                     throw .invalidData("a ticker of another shape")
                 }
                 guard let market = markets[ticker["symbol"]?.stringValue] else { return .other }
-                guard let value = ticker["last"]?.decimal,
-                    let time = ticker["timestamp"]?.stringValue.flatMap(VenueTime.milliseconds(fromISO8601:))
-                else { throw .invalidData("a ticker of another shape") }
+                guard let value = ticker["last"]?.decimal else { throw .invalidData("a ticker of another shape") }
+                // Without a time it is dated by its arrival.
+                let time = ticker["timestamp"]?.stringValue.flatMap(VenueTime.milliseconds(fromISO8601:))
                 return .trade(StreamTrade(market: market, value: value, time: time))
             default: break
             }

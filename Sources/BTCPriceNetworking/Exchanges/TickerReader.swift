@@ -66,7 +66,8 @@ struct TickerReader: Sendable {
             }
         }
         guard prices.isEmpty, let failure else { return prices }
-        throw failure
+        let text = oneLine(String(decoding: response.body.prefix(500), as: UTF8.self))
+        throw response.status == 200 ? description.meaning(of: text, [text], response) ?? failure : failure
     }
 
     /// What is at each place, a line each: for who writes a description.
@@ -125,7 +126,9 @@ struct TickerReader: Sendable {
         if !places.sequence.isEmpty || !places.time.isEmpty {
             position = try self.position(places, part, body, response)
         }
-        return LoadedPrice(places.market, value, position: position, halfSpread: known?.halfSpread ?? 0)
+        return LoadedPrice(
+            places.market, value, position: position, halfSpread: known?.halfSpread ?? 0,
+            quotes: known.map { LoadedQuotes(bid: $0.bid, ask: $0.ask) })
     }
 
     private func position(
@@ -146,7 +149,11 @@ struct TickerReader: Sendable {
         guard let time = value.venueTime else {
             throw .invalidData("\(place) is \(value.summary), which is not a time")
         }
-        let shifted = Timestamp(milliseconds: time + description.timeOffset)
+        let now = response.time.milliseconds
+        let isMended =
+            description.timeOffsetMeaning == .sometimes
+            && abs(time - now) < abs(time + description.timeOffset - now)
+        let shifted = Timestamp(milliseconds: isMended ? time : time + description.timeOffset)
         guard meaning == .reply else { return FeedPosition(time: shifted, sequence: sequence) }
         // The time of a response shows only whether a cache has kept it.
         let age = response.time.milliseconds - shifted.milliseconds

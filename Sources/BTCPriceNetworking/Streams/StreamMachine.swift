@@ -112,7 +112,9 @@ struct StreamMachine: Sendable {
         case .trade(let trade):
             guard markets.contains(trade.market) else { return [] }
             connection.dataSince = connection.dataSince ?? now
-            if let held = trades[trade.market], trade.isBefore(held), held.time - trade.time <= Bounds.repeated {
+            if let held = trades[trade.market], trade.isBefore(held),
+                (held.time ?? 0) - (trade.time ?? held.time ?? 0) <= Bounds.repeated
+            {
                 return []
             }
             trades[trade.market] = trade
@@ -197,7 +199,7 @@ extension StreamTrade {
     fileprivate var price: LoadedPrice {
         var price = LoadedPrice(
             market, value,
-            position: position.isEmpty ? FeedPosition(time: Timestamp(milliseconds: time)) : position)
+            position: position.isEmpty ? FeedPosition(time: time.map(Timestamp.init(milliseconds:))) : position)
         price.push = .init(.stream)
         return price
     }

@@ -15,8 +15,8 @@ enum StreamMessage: Sendable, Equatable {
 struct StreamTrade: Sendable, Equatable {
     let market: Market
     let value: Price
-    /// When it was traded, by the exchange's clock, milliseconds since 1970.
-    let time: Int64
+    /// When it was traded, by the exchange's clock, milliseconds since 1970; `nil` if the message does not say.
+    let time: Int64?
     /// The number of the trade; `nil` if the exchange has no increasing numbers.
     var number: Int64?
     /// The position, but only if the exchange's HTTP responses use the same numbers or times.
@@ -24,7 +24,7 @@ struct StreamTrade: Sendable, Equatable {
 
     /// Whether it is older than another trade of the market. Times are compared first: an exchange may restart its numbers.
     func isBefore(_ other: StreamTrade) -> Bool {
-        if time != other.time { return time < other.time }
+        if let time, let theirs = other.time, time != theirs { return time < theirs }
         if let number, let theirs = other.number { return number < theirs }
         return false
     }
