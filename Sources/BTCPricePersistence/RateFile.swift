@@ -38,7 +38,7 @@ package final class RateFile: ReferenceRateStore {
                 else { return nil }
                 return ReferenceRateTable(
                     source, of: base, rates(table["rates"]), earlier: rates(table["earlier"]),
-                    received: Timestamp(milliseconds: received))
+                    refused: rates(table["refused"]), received: Timestamp(milliseconds: received))
             }
         } catch {
             return []
@@ -48,10 +48,12 @@ package final class RateFile: ReferenceRateStore {
     private func write(_ tables: [ReferenceRateTable]) {
         var file = JSONObject()
         for table in tables {
-            file[table.source] = .object([
+            var members: JSONObject = [
                 "base": .string(table.base.rawValue), "received": .integer(table.received.milliseconds),
                 "rates": .object(Self.json(table.rates)), "earlier": .object(Self.json(table.earlier)),
-            ])
+            ]
+            if !table.refused.isEmpty { members["refused"] = .object(Self.json(table.refused)) }
+            file[table.source] = .object(members)
         }
         var bytes: [UInt8] = []
         file.write(to: &bytes, .lines)

@@ -68,6 +68,19 @@ import Testing
                     : "the reference rates of CZK differ: 24.527 by ecb, \(other) by frankfurter"))
     }
 
+    @Test func `a rate that a newer one contradicts is in doubt, and after two days of it the new one counts`() throws {
+        var rates = self.rates([table("mine", ["CZK": "24.5"])])
+        for day in 1...4 as ClosedRange<Int64> {
+            let refused = rates.take(table("mine", ["CZK": "44.\(day)"], day: day))
+            let rate = try rates.rate(of: EuroWorld.czk, per: .eur, at: Self.day(day, hours: 17))
+            if day < 3 {
+                #expect(refused == [EuroWorld.czk] && rate.value == price("24.5") && rate.newer == price("44.\(day)"))
+            } else {
+                #expect(refused.isEmpty && rate.value == price("44.\(day)") && rate.newer == nil)
+            }
+        }
+    }
+
     @Test func `the newest day counts, whatever the order of the sources`() {
         let rates = self.rates([
             table("ecb", ["CZK": "24.527"]), table("frankfurter", ["CZK": "24.9"], day: 3),

@@ -18,15 +18,19 @@ package struct ReferenceRateTable: Sendable, Hashable {
     package internal(set) var rates: [Currency: Rate]
     /// The rates of an earlier day, as far as they are known.
     package internal(set) var earlier: [Currency: Rate]
+    /// Newer rates that are not believed yet, each with the day of the first one.
+    package internal(set) var refused: [Currency: Rate]
     /// When they were received.
     package let received: Timestamp
 
     /// - Parameters:
     ///   - rates: Those outside ``possible`` are left out.
     ///   - earlier: The same of an earlier day.
+    ///   - refused: See ``refused``.
     package init(
         _ source: String, of base: Currency, _ rates: [(currency: Currency, value: Price, date: Timestamp)],
-        earlier: [(currency: Currency, value: Price, date: Timestamp)] = [], received: Timestamp
+        earlier: [(currency: Currency, value: Price, date: Timestamp)] = [],
+        refused: [(currency: Currency, value: Price, date: Timestamp)] = [], received: Timestamp
     ) {
         func possible(_ rates: [(currency: Currency, value: Price, date: Timestamp)]) -> [Currency: Rate] {
             Dictionary(
@@ -39,6 +43,7 @@ package struct ReferenceRateTable: Sendable, Hashable {
         self.received = received
         self.rates = possible(rates)
         self.earlier = possible(earlier)
+        self.refused = possible(refused)
     }
 
     /// How much of `currency` buys one of `other`; `nil` if it does not have both.
@@ -54,6 +59,16 @@ package struct ReferenceRateTable: Sendable, Hashable {
     }
 }
 
+extension ReferenceRateTable {
+    /// How much of `currency` buys one of `other` by a newer rate that is not believed yet; `nil` if there is none.
+    fileprivate func newer(of currency: Currency, per other: Currency) -> Price? {
+        guard refused[currency] != nil || refused[other] != nil else { return nil }
+        let own = { (currency: Currency) in currency == base ? 1 : (refused[currency] ?? rates[currency])?.value }
+        guard let mine = own(currency), let theirs = own(other) else { return nil }
+        return other == base ? mine : mine.divided(by: theirs, places: 10)
+    }
+}
+
 /// A rate between two currencies that may be used.
 package struct ReferenceRate: Sendable, Hashable {
     /// How much of the one currency buys one of the other.
@@ -63,6 +78,11 @@ package struct ReferenceRate: Sendable, Hashable {
     package let date: Timestamp
     /// Whether a second source agrees.
     package let isConfirmed: Bool
+    /// A newer rate of the source that is not believed yet; `nil` if there is none.
+    package var newer: Price?
+
+    /// How far the newer rate is away, as a natural logarithm.
+    package var doubt: Double { newer.map { abs($0.logarithm - value.logarithm) } ?? 0 }
 }
 
 /// The reference rates of all sources: a pure value.
@@ -76,6 +96,8 @@ package struct ReferenceRates: Sendable, Hashable {
     static let agreement = 0.01
     /// A rate that has moved farther since the last one of its source, as a natural logarithm, needs a second source.
     static let longestMove = 0.2
+    /// After as many days of the same new rate it is believed without a second source.
+    static let newRateLasts: Int64 = 2
 
     /// Of each source, in their order.
     package private(set) var tables: [ReferenceRateTable] = []
@@ -103,6 +125,7 @@ package struct ReferenceRates: Sendable, Hashable {
                 taken.earlier[currency] = before.earlier[currency]
                 guard let rate = new.rates[currency] else {
                     taken.rates[currency] = old
+                    taken.refused[currency] = before.refused[currency]
                     continue
                 }
                 let isBelieved =
@@ -114,12 +137,20 @@ package struct ReferenceRates: Sendable, Hashable {
                                     <= Self.agreementOfDays(currency, per: new.base)
                             } == true
                     }
-                guard !isBelieved || rate.date < old.date else {
+                let first = before.refused[currency].flatMap { first in
+                    abs(first.value.logarithm - rate.value.logarithm)
+                        <= Self.agreementOfDays(currency, per: new.base) ? first : nil
+                }
+                let since = first?.date ?? rate.date
+                let hasLasted = Self.age(of: since, at: new.received) >= Self.newRateLasts && first != nil
+                guard !isBelieved && !hasLasted || rate.date < old.date else {
                     if rate.date > old.date { taken.earlier[currency] = old }
                     continue
                 }
                 taken.rates[currency] = old
-                if !isBelieved { refused.append(currency) }
+                guard !isBelieved else { continue }
+                taken.refused[currency] = ReferenceRateTable.Rate(value: rate.value, date: since)
+                refused.append(currency)
             }
         }
         tables.removeAll { $0.source == new.source }
@@ -166,8 +197,8 @@ package struct ReferenceRates: Sendable, Hashable {
             }
         }
         return ReferenceRate(
-            value: chosen.rate.value, source: chosen.table.source, date: chosen.rate.date, isConfirmed: usable.count > 1
-        )
+            value: chosen.rate.value, source: chosen.table.source, date: chosen.rate.date,
+            isConfirmed: usable.count > 1, newer: chosen.table.newer(of: currency, per: other))
     }
 
     /// The age of a date in whole days, by the calendar in UTC.

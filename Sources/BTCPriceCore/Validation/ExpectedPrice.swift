@@ -23,11 +23,14 @@ struct ExpectedPrice: Sendable, Hashable {
     private let source: String
     /// The age of the rate in whole days.
     private let age: Int64
+    /// How far a newer rate is away that is not believed yet.
+    private let doubt: Double
 
     init(_ other: OtherCurrency, _ rate: ReferenceRate, in currency: Currency, at wall: Timestamp) {
         log = other.log + rate.value.logarithm
         (self.currency, self.other, source) = (currency, other, rate.source)
         age = ReferenceRates.age(of: rate.date, at: wall)
+        doubt = rate.doubt
     }
 
     /// `BTC/USD and the rate of ecb`
@@ -61,7 +64,7 @@ struct ExpectedPrice: Sendable, Hashable {
     func width(for price: MarketObservation) -> Double {
         let seconds = Double(max(0, price.at - other.at - Vote.Bounds.moment)) / 1000
         return currency.moves(against: other.currency) * Double(max(1, age)).squareRoot() + Bounds.market
-            + Vote.Bounds.drift * seconds.squareRoot()
+            + Vote.Bounds.drift * seconds.squareRoot() + doubt
     }
 
     /// Where the market usually is above what is expected, after one more price that is not in doubt.

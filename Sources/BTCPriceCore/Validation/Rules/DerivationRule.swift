@@ -43,7 +43,10 @@ enum DerivationRule {
         let moves = currency.moves(against: Currency(rawValue: other.currency))
         let age = ReferenceRates.age(of: rate.date, at: now.wall)
         let isOld = age > ReferenceRates.old ? "the reference rate is of \(rate.date.utc.date), \(age) days ago" : nil
-        let warnings = [isOld, state.standing.warning].compactMap(\.self)
+        let isNewer = rate.newer.map {
+            "the newest reference rate of \(rate.source) is \($0.rounded(toPlaces: 6)), which no second source confirms"
+        }
+        let warnings = [isOld, isNewer, state.standing.warning].compactMap(\.self)
         let derivation = Derivation(
             value: quote.value, currency: other.currency, rate: rate.value, rateSource: rate.source,
             rateDate: rate.date.utc.date)
@@ -56,17 +59,20 @@ enum DerivationRule {
             derivation: derivation,
             standing: Standing(
                 uncertainty: state.standing.uncertainty.map {
-                    uncertainty(of: value, moves: moves, $0, of: quote.value)
+                    uncertainty(
+                        of: value, moves: moves * Double(max(1, age)).squareRoot(), doubt: rate.doubt, $0,
+                        of: quote.value)
                 }, warning: warnings.isEmpty ? nil : warnings.joined(separator: "; ")),
             freshUntil: freshUntil)
     }
 
-    /// Both parts as squares: that of the other price, and a day's move of the rate.
+    /// Both parts as squares: that of the other price, and the moves of the rate since its day. It reaches a newer rate.
     private static func uncertainty(
-        of value: Price, moves: Double, _ other: Uncertainty, of otherValue: Price
+        of value: Price, moves: Double, doubt: Double, _ other: Uncertainty, of otherValue: Price
     ) -> Uncertainty {
         let own = other.plusMinus.double / otherValue.double
-        let millionths = min((own * own + moves * moves).squareRoot(), 1) * 1_000_000
+        let share = (own * own + moves * moves).squareRoot() + exp(doubt) - 1
+        let millionths = min(share, 100) * 1_000_000
         return Uncertainty(
             plusMinus: (value * Price(Int64(millionths.rounded(.up)), scale: 6)).rounded(toPlaces: 2),
             markets: other.markets)
