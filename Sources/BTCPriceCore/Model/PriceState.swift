@@ -44,7 +44,7 @@ package struct ShownPrice: Sendable, Hashable {
 
 /// What is known about a price at the moment. It is never stored.
 package struct Standing: Sendable, Hashable {
-    /// How certain the price is; `nil` if only one market is known.
+    /// How certain the price is; `nil` if nobody can say it.
     package var uncertainty: Uncertainty?
     /// The consensus that it is the median of, if it is a median.
     package var consensus: Consensus?
@@ -173,7 +173,7 @@ package struct Uncertainty: Sendable, Hashable {
     /// How far the median of the markets may be from the price, in the price's currency. The definition of the interface says how often
     /// it is farther.
     package var plusMinus: Price
-    /// The number of markets that it was estimated from; at least 2.
+    /// The number of markets that it was estimated from; 1 if only the price in another currency says something about it.
     package var markets: Int64
 
     package init(plusMinus: Price, markets: Int64) {

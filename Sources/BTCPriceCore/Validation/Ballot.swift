@@ -256,7 +256,7 @@ struct Ballot {
         if let opinion = round.expected?.opinion(on: price, usual: claims.belief.usual) { return opinion }
         // Those who are silent now have said something before.
         guard let agreed = claims.belief.agreed, !isOnlySource else { return nil }
-        let farthest = min(Self.jump(after: price.at - agreed.at), Vote.Bounds.walk)
+        let farthest = min(Self.jump(after: price.at - agreed.at), Vote.Bounds.jump.whileSilent)
         return abs(claims.place(of: price, near: agreed.log) - agreed.log) > farthest ? .agreement(agreed.log) : nil
     }
 

@@ -15,7 +15,7 @@ final class Claims: Sendable {
 
     init(_ book: ObservationBook, _ belief: Belief, _ rules: SelectionRules) {
         (self.book, self.belief, self.rules) = (book, belief, rules)
-        let prices = book.last
+        let prices = book.hasSecondHand ? book.last : []
         disowned = prices.filter { price in
             guard price.exchange != price.market.venue,
                 let own = prices.first(where: { $0.market.venue == price.exchange }),

@@ -19,6 +19,17 @@ package struct ObservationBook: Sendable {
         /// The last valid price; `nil` if the last request failed.
         var newest: MarketObservation? { hasFailed ? nil : last }
 
+        /// Records what a response says of its age.
+        /// - Returns: The maximum age of a price, and the quotes.
+        mutating func note(
+            _ price: LoadedPrice, isAhead: Bool, at boottime: BootTime
+        ) -> (oldest: Duration, quotes: (value: LoadedQuotes, since: BootTime, haveChanged: Bool)?) {
+            aheadSince = isAhead ? aheadSince ?? boottime : nil
+            if price.position.time != nil { trades.record(price.position) }
+            if let read = price.quotes, quotes?.value != read { quotes = (read, boottime, quotes != nil) }
+            return (trades.oldest, quotes)
+        }
+
         mutating func keep(_ observation: MarketObservation, at boottime: BootTime) {
             // A price of a stream has no position.
             let isSame =
@@ -39,6 +50,8 @@ package struct ObservationBook: Sendable {
     private var clocks = VenueClocks()
     /// What a USDT/USD market stated last.
     private(set) var stated: StatedRate?
+    /// Whether a price of a peer, or of a twin, has come: another market may have the same exchange's own price.
+    private(set) var hasSecondHand = false
     /// After this time without an accepted price, a market's position is forgotten, milliseconds: its numbers may begin again.
     private var positionsLast = Vote.Bounds.memory
 
@@ -103,24 +116,19 @@ package struct ObservationBook: Sendable {
         // A time in the future is no time: it would never grow old.
         let ahead = price.position.time.map { $0.milliseconds - wall.milliseconds } ?? 0
         if ahead > Self.mostAhead { price.position = FeedPosition(sequence: price.position.sequence) }
-        var record = records[market, default: Record()]
-        record.aheadSince = ahead > Self.mostAhead ? record.aheadSince ?? now.boottime : nil
-        if price.position.time != nil { record.trades.record(price.position) }
-        if let quotes = price.quotes, record.quotes?.value != quotes {
-            record.quotes = (quotes, now.boottime, record.quotes != nil)
-        }
-        records[market] = record
+        let (oldest, quotes) = records[market, default: Record()].note(
+            price, isAhead: ahead > Self.mostAhead, at: now.boottime)
         // A market that trades rarely is as young as the last change of its quotes.
-        let quoted = record.quotes.map { now.boottime - $0.since }
+        let quoted = quotes.map { now.boottime - $0.since }
         try ResponseCheck.check(
             price, in: currency, after: position(of: market, at: now.boottime), at: wall,
-            oldest: record.trades.oldest, quoted: quoted)
+            oldest: oldest, quoted: quoted)
         let observation = MarketObservation(
             market, price.value, arrival: price.observed ?? now,
             position: ResponseCheck.position(of: price, acceptedAt: wall),
             age: price.position.time.map {
                 max(
-                    0, min(wall.milliseconds - $0.milliseconds, record.quotes?.haveChanged == true ? quoted ?? 0 : .max)
+                    0, min(wall.milliseconds - $0.milliseconds, quotes?.haveChanged == true ? quoted ?? 0 : .max)
                 )
             },
             way: price.push?.way ?? .poll, pace: price.push?.interval ?? pace, origin: price.push?.origin,
@@ -130,6 +138,7 @@ package struct ObservationBook: Sendable {
         where currency == .usd && other.market.pair == Market.pegPair && ResponseCheck.pegRates.contains(other.value) {
             stated = StatedRate(other.value, by: other.market.venue, after: stated, at: now.boottime)
         }
+        if observation.exchange != market.venue { hasSecondHand = true }
         records[market, default: Record()].keep(observation, at: now.boottime)
         return observation
     }

@@ -16,7 +16,9 @@ package enum PriceSelector {
             return .needs(Need(purpose: .price, markets: round.remaining, quorum: quorum))
         }
         let claims = Claims(book, belief.taking(book.stated), rules)
-        let first = book.first(of: round.answered.filter { !claims.isDisowned($0) }) ?? newest
+        let first =
+            claims.disowned.isEmpty
+            ? newest : book.first(of: round.answered.filter { !claims.isDisowned($0) }) ?? newest
         var (decision, next): (Decision, Belief)
         switch rules.mode {
         case .median: (decision, next) = MedianRule.decide(first, claims, round)

@@ -106,10 +106,9 @@ extension Vote {
         static let moment = Duration.seconds(5).wholeMilliseconds
         /// How long a price says something about the present, milliseconds; see also ``SelectionRules/memory``.
         static let memory = Duration.seconds(60).wholeMilliseconds
-        /// How far a price may move without another exchange: 0.6 % for the spread, and 0.3 % in a second, 20 times the volatility above.
-        static let jump = (atOnce: 0.006, inASecond: 0.003)
-        /// The farthest that it may go from where others agreed last, while they are silent.
-        static let walk = 0.03
+        /// How far a price may move without another exchange: 0.6 % for the spread, and 0.3 % in a second, 20 times the volatility above;
+        /// and at most, from where others agreed last, while they are silent.
+        static let jump = (atOnce: 0.006, inASecond: 0.003, whileSilent: 0.03)
         /// After this many ticks that agree, a jump is shown although none confirms it: bad prints are shorter.
         static let ticks = 3
         /// How slowly it is learned where a market usually is, milliseconds: a basis is a habit, not a moment.

@@ -51,19 +51,23 @@ enum UncertaintyRule {
         let basis = belief.bases[price.market]?.log ?? 0
         if doubts.isEmpty, price.at - price.since > oldestTrade { return nil }
         // Each is where it usually is, or where it is now, if the price can't have moved that far since.
-        let placed = known.filter { others.contains($0) || price.at - $0.at <= Vote.Bounds.moment }
-        let usual = placed.map { other in
-            let isOther = others.contains(other)
-            let basis = isOther ? belief.bases[other.market]?.log ?? 0 : 0
+        var (placed, bases, noise) = (Set<Market>(), [Double](), 0.0)
+        for other in known {
+            let isOther = others.contains { $0.market == other.market }
+            guard isOther || price.at - other.at <= Vote.Bounds.moment else { continue }
+            placed.insert(other.market)
+            let usual = isOther ? belief.bases[other.market]?.log ?? 0 : 0
             let apart = claims.place(of: other, near: own) - own
-            let moved = deviations * (belief.variance * Double(max(0, price.at - other.at)) / 1000).squareRoot()
-            return abs(apart) > moved ? basis + apart : basis
+            let moved = belief.variance * Double(max(0, price.at - other.at)) / 1000
+            bases.append(apart * apart > deviations * deviations * moved ? usual + apart : usual)
+            if isOther { noise += max(0, apart * apart - moved) }
         }
-        let bases = (usual + (price.market.isMedian && !usual.isEmpty ? [] : [basis])).sorted()
+        if !price.market.isMedian || bases.isEmpty { bases.append(basis) }
+        bases.sort()
         // In a crash, honest markets are apart. Those that were outvoted and not seen since may be anywhere; if they may be the middle
         // themselves, nothing is known of it.
         let unknown = belief.falsetickers.count { market in
-            market != price.market && !placed.contains { $0.market == market }
+            market != price.market && !placed.contains(market)
         }
         let total = bases.count + unknown
         let (first, last) = ((total - 1) / 2 - unknown, total / 2)
@@ -72,12 +76,6 @@ enum UncertaintyRule {
         // Of two markets, either may be right.
         let isEven = unknown == 0 && total > 2
         let offset = isEven ? abs((bases.median ?? basis) - basis) : middles.map { abs($0 - basis) }.max() ?? 0
-        var noise = 0.0
-        for other in others {
-            let apart = claims.place(of: other, near: own) - own
-            let moved = belief.variance * Double(max(0, price.at - other.at)) / 1000
-            noise += max(0, apart * apart - moved)
-        }
         noise = noise / Double(max(1, others.count)) + least * least + price.halfSpread * price.halfSpread
         // The shown trade is that old already, and older when it is read.
         let age =
