@@ -235,6 +235,44 @@ final class MemoryArchive: CandleArchive {
         #expect(day(parts).isEmpty)
     }
 
+    @Test func `prices whose market is outvoted later are in doubt, in minutes that were stored, too`() throws {
+        let history = PriceHistory(store: archive)
+        for second in Int64(0)..<150 {
+            let value = second < 112 ? "100" : second < 125 ? "103" : "101"
+            if second == 125 { history.doubt(.usd, last: .milliseconds(13_500), at: at(second)) }
+            _ = history.add(state(value), isTick: true, at: at(second))
+        }
+        let day = try #require(history.day(of: .usd, at: at(149)))
+        #expect((day.high, day.close) == (101, 101))
+        let seconds = history.seconds(of: .usd, in: Self.midnight..<Self.midnight + 150)
+        #expect(seconds.filter(\.isInDoubt).map { $0.start - Self.midnight } == Array(112..<125))
+        history.close()
+        var (first, second, third) = (candle(0, "100", "100"), candle(1, "100", "100"), candle(2, "101", "101"))
+        (first.doubtful, second.doubtful, third.doubtful) = (0, 8, 5)
+        (third.ticks, third.fresh) = (30, 30)
+        var wrong = candle(1, "100", "103")
+        wrong.doubtful = 0
+        #expect(
+            archive.kept == [
+                KeptCandle(.usd, first, .continues), KeptCandle(.usd, wrong, .keepsOwn),
+                KeptCandle(.usd, second, .replaces), KeptCandle(.usd, third, .keepsOwn),
+            ])
+    }
+
+    @Test func `a minute whose seconds are not all known keeps its prices, and only counts the doubt`() throws {
+        let history = PriceHistory(store: archive)
+        for second in Int64(0)..<10 {
+            _ = history.add(state("100"), isTick: true, at: at(second))
+            _ = history.add(state(second < 5 ? "100" : "103"), isTick: true, at: at(second))
+        }
+        history.doubt(.usd, last: .seconds(5), at: at(9))
+        let minute = try #require(history.presentMinute(of: .usd))
+        #expect((minute.high, minute.fresh, minute.doubtful) == (103, 20, 5))
+        // Minutes of which nothing can be told any more stay as they are.
+        history.doubt(.usd, last: .seconds(100_000), at: at(5000))
+        #expect(history.presentMinute(of: .usd)?.doubtful == 5)
+    }
+
     @Test func `a price in doubt is left out of the minute and the day, unless there is no other`() throws {
         let history = PriceHistory(store: archive)
         for (second, value) in [(0, "100"), (10, "90")] {

@@ -57,7 +57,7 @@ final class Rounds {
         requested = []
         let now = Self.time(seconds)
         var round = tracker.round(
-            at: now.boottime, markets: markets, statingPeg: peg == nil ? [] : [.kraken], beside: other)
+            at: now.boottime, markets: markets, beside: other)
         round.isTick = true
         round.expected = expected
         while true {
@@ -72,7 +72,7 @@ final class Rounds {
                         FetchFailure(failures: result.failures), isTick: true, at: now.boottime)
                     return nil
                 }
-                tracker.add(result, to: &round, for: need.purpose)
+                tracker.add(result, to: &round)
             }
         }
     }
@@ -141,8 +141,8 @@ extension Decision {
 
 extension PriceTracker {
     func round(
-        at boottime: BootTime, markets: [Market], statingPeg: Set<Market>, beside other: OtherCurrency? = nil
+        at boottime: BootTime, markets: [Market], beside other: OtherCurrency? = nil
     ) -> Round {
-        Round(began: boottime, markets: markets, statingPeg: statingPeg, freshFor: freshFor, other: other)
+        Round(began: boottime, markets: markets, freshFor: freshFor, other: other)
     }
 }

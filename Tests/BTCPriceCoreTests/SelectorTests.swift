@@ -335,6 +335,26 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
         #expect(rounds.belief.falsetickers.isEmpty)
     }
 
+    @Test func `what was shown since others agreed is in doubt once its market is outvoted, unless it jumped`() {
+        func rounds(primary: (Double) -> Double, others back: Double) -> Rounds {
+            let rounds = Rounds([.coinbase, .bitstamp, .kraken])
+            for second in stride(from: 0.0, through: back, by: 1) {
+                rounds.prices = [.coinbase: alive(Int(primary(second)), second)]
+                for market in [Market.bitstamp, .kraken] where second == 0 || second == back {
+                    rounds.prices[market] = alive(60_000, second)
+                }
+                _ = rounds.tick(at: second)
+            }
+            #expect(rounds.belief.falsetickers == [.coinbase])
+            return rounds
+        }
+        // A price that is five seconds old still has a vote.
+        let slide = rounds(primary: { 60_000 * (1 + 0.0002 * $0) }, others: 50)
+        #expect(slide.lastActions.doubtedSince == Rounds.time(5).boottime)
+        let jump = rounds(primary: { $0 < 50 ? 60_000 : 62_000 }, others: 50)
+        #expect(jump.lastActions.doubtedSince == nil)
+    }
+
     @Test func `a market that stands still while two others fall is outvoted with that reason`() throws {
         let rounds = Rounds([.binance, .coinbase, .bitstamp])
         var reason: String?
@@ -472,7 +492,7 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
         rounds.prices = [.binance: "68900", .coinbase: "68901"]
         _ = rounds.tick(at: 1)
         rounds.observe(.coinbase, at: 1)
-        var round = rounds.tracker.round(at: Rounds.time(1.1).boottime, markets: Rounds.four, statingPeg: [])
+        var round = rounds.tracker.round(at: Rounds.time(1.1).boottime, markets: Rounds.four)
         round.answered = [.binance, .coinbase]
         rounds.tracker.lost(.binance)
         guard case .decided(let decision, _) = rounds.tracker.select(round) else {

@@ -17,12 +17,12 @@ import Testing
         position: FeedPosition = FeedPosition()
     ) throws -> PriceTracker.Actions {
         var round = tracker.round(
-            at: World.start.boottime + milliseconds, markets: [.binance, .coinbase], statingPeg: [])
+            at: World.start.boottime + milliseconds, markets: [.binance, .coinbase])
         round.end()
         try tracker.record(
             [LoadedPrice(.coinbase, price(value), position: position)], of: .coinbase, pace: .zero,
             at: time(milliseconds))
-        tracker.add(PollResult(answered: [.coinbase]), to: &round, for: .price)
+        tracker.add(PollResult(answered: [.coinbase]), to: &round)
         guard case .decided(let decision, let belief) = tracker.select(round) else {
             Issue.record("no decision")
             return PriceTracker.Actions()

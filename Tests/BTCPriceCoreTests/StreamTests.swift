@@ -125,7 +125,7 @@ private struct Setup {
         _ = rounds.tick(at: 1)
         rounds.tracker.requested(hasPrice: true)
         #expect(try record("69020", at: 1.1) == .agrees)
-        var round = rounds.tracker.round(at: Rounds.time(1.1).boottime, markets: [.binance], statingPeg: [])
+        var round = rounds.tracker.round(at: Rounds.time(1.1).boottime, markets: [.binance])
         round.answered = [.binance]
         if case .decided(let decision, let belief) = rounds.tracker.select(round) {
             _ = rounds.tracker.decided(decision, belief, in: round, isTick: false)

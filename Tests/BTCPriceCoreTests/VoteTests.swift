@@ -207,6 +207,22 @@ import Testing
         #expect(liars.tick(at: 1)?.text == "68900 coinbase confirmed")
     }
 
+    @Test func `a price that the others have been silent about for a minute says so, if there are others`() {
+        for markets in [[Market.binance, .coinbase], [.binance]] {
+            let rounds = Rounds(markets)
+            rounds.prices = [.binance: "68900", .coinbase: "68900"]
+            _ = rounds.tick(at: 0)
+            if markets.count > 1 { rounds.observe(.coinbase, at: 0.5) }
+            for second in 1...70 {
+                rounds.prices = [.binance: "68900.\(second)"]
+                let confirmation = rounds.tick(at: Double(second))?.confirmation
+                #expect(confirmation == (markets.count == 1 || second > 60 ? .single : .confirmed))
+                let isAlone = markets.count > 1 && confirmation == .single
+                #expect(rounds.tracker.state.standing.warning == (isAlone ? "only binance gives a price" : nil))
+            }
+        }
+    }
+
     @Test func `while others are silent, a price far from where they agreed is in doubt until one speaks`() throws {
         let rounds = Rounds([.binance, .coinbase])
         rounds.prices = [.binance: "68900", .coinbase: "68900"]

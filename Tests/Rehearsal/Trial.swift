@@ -553,14 +553,15 @@ extension Trial {
             let day = history.day(of: currency, at: now().wall)
             let highOff = day.map { $0.high.double / figure.high - 1 } ?? 0
             let lowOff = day.map { figure.low / $0.low.double - 1 } ?? 0
+            let dayOff = max(highOff, lowOff)
             func p(_ x: Double) -> String { "\((x * 100_000).rounded() / 1000)" }
             print(
                 [
                     name + (currency == .usd ? "" : ", \(currency)"), figure.text, "\(bad)+\(badDoubtful)", p(worst),
-                    p(max(highOff, lowOff)), "\(requests.current)",
+                    p(dayOff), "\(requests.current)",
                 ].joined(separator: " | "))
             guard currency == judged, let wanted = Self.wanted[id] else { continue }
-            let misses = wanted.misses(of: figure, requests: requests.current)
+            let misses = wanted.misses(of: figure, day: dayOff * 100, requests: requests.current)
             for miss in misses { print("    misses: \(miss)") }
             isMissed = isMissed || !misses.isEmpty
         }
@@ -624,10 +625,12 @@ struct Wanted {
     var contains: Double?
     /// The largest median of the uncertainty, in percent of the price.
     var width: Double?
+    /// How far the day's high or low may be beyond the true ones, in percent.
+    var day: Double?
     /// The most requests.
     var requests: Int?
 
-    func misses(of figures: Figures, requests made: Int) -> [String] {
+    func misses(of figures: Figures, day off: Double, requests made: Int) -> [String] {
         func text(_ x: Double) -> String { x == x.rounded() ? "\(Int(x))" : "\((x * 1000).rounded() / 1000)" }
         var misses: [String] = []
         func atMost(_ limit: Double?, _ found: Double, _ what: String) {
@@ -645,6 +648,7 @@ struct Wanted {
             misses.append("the uncertainty \(found), wanted at least \(text(contains)) %")
         }
         atMost(width, figures.width, "median of the uncertainty in percent")
+        atMost(day, off, "error of the day's high or low in percent")
         atMost(requests.map(Double.init), Double(made), "requests")
         return misses
     }

@@ -494,7 +494,7 @@ extension Trial {
         "C1": Wanted(stale: 5, sourceChanges: 2),
         "C2": Wanted(stale: 5, sourceChanges: 2),
         "C3": Wanted(stale: 2, unconfirmed: 1, sourceChanges: 2),
-        "C4": Wanted(sureAndWrong: 1, stale: 5, sourceChanges: 2),
+        "C4": Wanted(sureAndWrong: 1, stale: 5, sourceChanges: 2, day: 0.1),
         "Z22": Wanted(stale: 5, sourceChanges: 2),
         "Z20": Wanted(stale: 0, unconfirmed: 4, sourceChanges: 2),
         // Wide quotes.

@@ -84,6 +84,20 @@ def on_terminal(place, *arguments, environment=None):
     return text.decode().replace("\r\n", "\n")
 
 
+@scenario("a price that only one of several exchanges gives has a class for bars and a note; one that is configured alone has neither")
+def _():
+    for warning, classes, note in (("only binance gives a price", ["ok", "single"], "Warning: only binance gives a price.\n"), (None, ["ok"], "")):
+        place, message = Place(), state("68000.00")
+        message["state"]["warning"] = warning
+        Answering(place, message)
+        line = btcctl(place, "current", "--bar", "waybar").json
+        equal((line["text"], line["alt"], line["class"]), ("$68,000.00", "ok", classes))
+        block = btcctl(place, "current", "--bar", "i3blocks").json
+        equal((block["_class"], "color" in block), (" ".join(classes), False))
+        done = btcctl(place, "current", "--raw")
+        equal((done.status, done.out, done.err), (0, "68000\n", note))
+
+
 @scenario("a price from another year has its year, and after a day its age")
 def _():
     place = Place()

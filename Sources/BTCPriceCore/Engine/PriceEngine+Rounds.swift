@@ -34,8 +34,7 @@ extension PriceEngine {
         let present = now()
         let other = claimant(for: tracked, at: present.boottime)
         return Round(
-            began: present.boottime, markets: tracked.plan.markets, statingPeg: tracked.plan.marketsStatingPeg,
-            freshFor: tracked.tracker.freshFor, other: other,
+            began: present.boottime, markets: tracked.plan.markets, freshFor: tracked.tracker.freshFor, other: other,
             expected: expected(tracked, beside: other, at: present.wall), allowsClaim: allowsClaim(on: tracked))
     }
 
@@ -106,7 +105,7 @@ extension PriceEngine {
                     if error.isCancelled || need.purpose == .price { return finish(tracked, id, .failure(error)) }
                     result = PollResult(failures: error.failures, skipped: error.skipped)
                 }
-                tracked.tracker.add(result, to: &round, for: need.purpose)
+                tracked.tracker.add(result, to: &round)
                 if clock.now >= deadline { round.end() }
             }
         }

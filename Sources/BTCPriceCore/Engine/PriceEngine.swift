@@ -301,6 +301,9 @@ package actor PriceEngine: TickTarget {
         let cooldownsChanged = cooldownsChanged
         self.cooldownsChanged = false
         let isNew = actions.publish?.freshness == .fresh && actions.failure == nil
+        if let since = actions.doubtedSince {
+            history?.doubt(tracked.currency, last: .milliseconds(present.boottime - since), at: present.wall)
+        }
         if let publish = actions.publish, let history {
             tracked.tracker.set(history.add(publish, isTick: actions.publication == .tick, at: present.wall))
         }

@@ -12,6 +12,8 @@ package struct PriceTracker: ~Copyable, Sendable {
         package var doubted: [SourceFailure] = []
         /// Why the round shows no price; `nil` if it does.
         package var failure: FetchFailure?
+        /// Since when the shown prices are in doubt, because another market's is shown now that is far from them.
+        var doubtedSince: BootTime?
     }
 
     /// The minimum age of a stored price whose age is known only from the wall clock.
@@ -29,6 +31,8 @@ package struct PriceTracker: ~Copyable, Sendable {
     /// Where the last round that requested a source found the price, in the common frame.
     private var requestedPlace: Double?
     private var contradictedSince: BootTime?
+    /// The only source that gave a price, if several are configured.
+    private var lone: String?
     private(set) var rules: SelectionRules
     /// What is seen.
     private(set) var book: ObservationBook
@@ -112,8 +116,8 @@ package struct PriceTracker: ~Copyable, Sendable {
             isUnconfirmed: state.confirmation == .unconfirmed, isFresh: state.freshness == .fresh)
     }
 
-    mutating func add(_ result: PollResult, to round: inout Round, for purpose: Need.Purpose) {
-        round.add(result, for: purpose)
+    mutating func add(_ result: PollResult, to round: inout Round) {
+        round.add(result)
         forgetNewest(result.failures)
     }
 
@@ -265,7 +269,7 @@ package struct PriceTracker: ~Copyable, Sendable {
 
     /// Whether the rate of USDT must be requested before this observed price can be compared.
     func needsPegRate(for market: Market) -> Bool {
-        book.newest(market).map { PegRule.needsRate(observed: $0, reading) } ?? false
+        book.newest(market).map { PegRule.needsRate($0, reading) } ?? false
     }
 
     // MARK: - Decisions
@@ -298,6 +302,7 @@ package struct PriceTracker: ~Copyable, Sendable {
         var actions = Actions()
         begin(isTick, &actions)
         note(round.failures, &actions)
+        actions.doubtedSince = doubtedSince(belief)
         self.belief = belief
         verdicts = decision.verdicts
         (actions.rejected, actions.doubted) = (decision.rejected, decision.outvoted)
@@ -306,6 +311,7 @@ package struct PriceTracker: ~Copyable, Sendable {
         }
         failing.formUnion((actions.rejected + actions.doubted).map(\.source))
         if let price = decision.price {
+            lone = decision.lone(among: round.markets)
             if isTick { count(price.confirmation) }
             show(price, decision, &actions)
             if let outliers = decision.standing.consensus?.outliers, !outliers.isEmpty {
@@ -320,6 +326,19 @@ package struct PriceTracker: ~Copyable, Sendable {
         warn(at: decision.observed.boottime, &actions)
         actions.publish = state
         return actions
+    }
+
+    /// Since when the shown prices are in doubt, because a decision shows another market's that is far from them: since another exchange
+    /// agreed last. In a jump, what was shown before it was right.
+    /// - Parameter next: What is believed after the decision.
+    private func doubtedSince(_ next: Belief) -> BootTime? {
+        guard let shown = belief.reference, let winner = next.reference, winner.market != shown.market,
+            let newest = book.newest(shown.market)
+        else { return nil }
+        let place = belief.place(of: newest, near: shown.log, beside: book.stated)
+        let apart = abs(winner.log - shown.log)
+        guard apart > 2 * Vote.Bounds.width, abs(place - shown.log) < apart else { return nil }
+        return belief.agreed?.at ?? BootTime(milliseconds: 0)
     }
 
     package mutating func paused(_ ticking: Ticking = .paused) -> Actions {
@@ -369,8 +388,10 @@ package struct PriceTracker: ~Copyable, Sendable {
 
     private mutating func warn(at boottime: BootTime, _ actions: inout Actions) {
         let split = state.freshness == .fresh ? belief.split?.current(at: boottime)?.text(book.currency) : nil
-        let warnings = [split, PegRule.warning(for: state.quote, belief.peg, rules.peg, at: boottime)].compactMap(
-            \.self)
+        let isAlone = state.freshness == .fresh && state.confirmation == .single
+        let alone = isAlone ? lone.map { "only \($0) gives a price" } : nil
+        let peg = PegRule.warning(for: state.quote, belief.peg, rules.peg, at: boottime)
+        let warnings = [split, alone, peg].compactMap(\.self)
         if state.derivation == nil {
             state.standing.warning = warnings.isEmpty ? nil : warnings.joined(separator: "; ")
         }

@@ -28,6 +28,13 @@ struct DayWindow: Sendable {
         }
     }
 
+    /// Replaces a known minute.
+    mutating func replace(_ candle: Candle) {
+        guard let index = known.lastIndex(where: { $0.start == candle.start }) else { return }
+        known[index] = candle
+        if index < known.count - 1 { measure() }
+    }
+
     /// Adds one-minute candles for minutes that are not known, or known only from a later part because the daemon was restarted in them.
     /// - Parameter candles: From the oldest to the newest.
     mutating func restore(_ candles: [Candle]) {

@@ -5,11 +5,16 @@ package final class PriceHistory: Sendable {
     /// If the clock is set back by at most this time, in seconds, the history waits for it: the current minute then lasts longer.
     static let tolerance: Int64 = 300
 
+    /// How many closed minutes can still be marked as in doubt.
+    static let doubtedMinutes = 5
+
     private struct CurrencyHistory {
         var builder = CandleBuilder()
         var day = DayWindow()
         var recent = RecentPrices()
         var hasKept = false
+        /// The last minutes that were closed, without one that began before the daemon started.
+        var closed: [Candle] = []
 
         mutating func add(_ price: Price?, isInDoubt: Bool, isTick: Bool, at second: Int64) -> PriceDay? {
             builder.add(price, isInDoubt: isInDoubt, isTick: isTick, at: second)
@@ -18,6 +23,31 @@ package final class PriceHistory: Sendable {
                 recent.add(price, isInDoubt: isInDoubt, at: second)
             }
             return day.day(at: second)
+        }
+
+        /// Marks the prices after a second as in doubt.
+        /// - Returns: The closed minutes that have changed.
+        mutating func doubt(after second: Int64) -> [Candle] {
+            let doubted = recent.doubt(after: second)
+            guard let start = doubted.first.map(Candle.Step.minute.start) else { return [] }
+            let changed = closed.filter { $0.start >= start }.map { doubting($0, doubted) }
+            closed = closed.filter { $0.start < start } + changed
+            if let current = builder.current { builder.replace(doubting(current, doubted)) }
+            for minute in changed + [builder.current].compactMap(\.self) { day.replace(minute) }
+            return changed
+        }
+
+        /// A minute, made again from the prices of its seconds if all are known.
+        private func doubting(_ minute: Candle, _ doubted: [Int64]) -> Candle {
+            let range = minute.start..<minute.start + Candle.Step.minute.seconds
+            let prices = recent.candles(in: range, limit: .max)
+            let count = Int64(doubted.count { range.contains($0) })
+            var made = minute
+            made.doubtful = min(minute.fresh, (minute.doubtful ?? 0) + count)
+            guard count > 0, prices.count >= minute.fresh, var whole = prices.first else { return made }
+            for price in prices.dropFirst() { whole.add(price) }
+            (made.open, made.high, made.low, made.close) = (whole.open, whole.high, whole.low, whole.close)
+            return made
         }
     }
 
@@ -49,6 +79,10 @@ package final class PriceHistory: Sendable {
                 else { return nil }
                 let isFirst = currencies[currency]?.hasKept == false
                 currencies[currency]?.hasKept = true
+                if !isFirst { currencies[currency]?.closed.append(candle) }
+                if let closed = currencies[currency]?.closed, closed.count > PriceHistory.doubtedMinutes {
+                    currencies[currency]?.closed.removeFirst()
+                }
                 return KeptCandle(
                     currency, candle, candle.start <= rewritten ? .replaces : isFirst ? .continues : .keepsOwn)
             }
@@ -77,6 +111,18 @@ package final class PriceHistory: Sendable {
             if !closed.isEmpty { store.keep(closed) }
             return state.currencies[currency, default: CurrencyHistory()].add(
                 price, isInDoubt: published.standing.isInDoubt, isTick: isTick, at: second)
+        }
+    }
+
+    /// Marks the newest prices as in doubt, because another market's is shown now that is far from them. They no longer count where there are others.
+    /// - Parameter span: How long ago a right one was shown; at most ``doubtedMinutes`` count.
+    func doubt(_ currency: Currency, last span: Duration, at wall: Timestamp) {
+        state.withLock { state in
+            let right = Timestamp(milliseconds: wall.milliseconds - span.wholeMilliseconds).wholeSeconds
+            let seconds = min(wall.wholeSeconds - right, Int64(Self.doubtedMinutes) * Candle.Step.minute.seconds)
+            let second = state.second(at: wall)
+            let changed = state.currencies[currency]?.doubt(after: second - seconds) ?? []
+            if !changed.isEmpty { store.keep(changed.map { KeptCandle(currency, $0, .replaces) }) }
         }
     }
 
@@ -142,6 +188,9 @@ struct CandleBuilder: Sendable {
             current?.add(candle)
         }
     }
+
+    /// Replaces the current minute's candle by one with the same ticks.
+    mutating func replace(_ candle: Candle) { current = candle }
 
     /// Ends the current minute.
     /// - Returns: Its candle; `nil` if it had no valid price.

@@ -8,7 +8,7 @@ struct RecentPrices: Sendable {
         let digits: Int64
         /// Fewer bits than ``Price/scale``, and more than any price of a market needs.
         let scale: Int16
-        let isInDoubt: Bool
+        var isInDoubt: Bool
     }
 
     /// The price of each second, at the second modulo ``span``. It is allocated whole, so that memory does not grow for an hour.
@@ -32,6 +32,15 @@ struct RecentPrices: Sendable {
         newest = second
         if isInDoubt, let present = entries[index(second)], !present.isInDoubt { return }
         entries[index(second)] = Entry(digits: price.digits, scale: Int16(clamping: price.scale), isInDoubt: isInDoubt)
+    }
+
+    /// Marks the prices after a second as in doubt.
+    /// - Returns: The seconds of those that were not before, from the oldest to the newest.
+    mutating func doubt(after second: Int64) -> [Int64] {
+        guard let newest, second < newest else { return [] }
+        let doubted = (max(second, newest - Self.span) + 1...newest).filter { entries[index($0)]?.isInDoubt == false }
+        for second in doubted { entries[index(second)]?.isInDoubt = true }
+        return doubted
     }
 
     /// The prices in a span of time as candles, from the oldest to the newest.

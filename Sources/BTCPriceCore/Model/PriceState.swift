@@ -48,7 +48,8 @@ package struct Standing: Sendable, Hashable {
     package var uncertainty: Uncertainty?
     /// The consensus that it is the median of, if it is a median.
     package var consensus: Consensus?
-    /// What to know about it: USDT is off its peg, or other exchanges contradict it and are not outvoted.
+    /// What to know about it: USDT is off its peg, other exchanges contradict it and are not outvoted, or only one of several gives a
+    /// price.
     package var warning: String?
     /// Whether it is in doubt: unconfirmed, contradicted, or in USDT off its peg. Known only in the daemon.
     package var isInDoubt = false

@@ -18,7 +18,7 @@ package enum PriceLoadingError: Error, Sendable, Hashable {
     case refused(String)
     /// A response that is not a price: wrong shape, wrong pair, not positive, absurd.
     case invalidData(String)
-    /// A response older than the last one, or the same response repeatedly while the other sources change.
+    /// A price that is too old, older than the last one, or from a cache.
     case staleData(String)
     /// A price that other sources contradict.
     case implausible(String)

@@ -33,7 +33,8 @@ package enum Requester: Sendable, Hashable {
 ///
 /// - The ticks have priority: the others leave them a third of a burst, or without a burst, the time before their next request.
 /// - The others are served in turn: if there is not enough for all, the one that has waited longest is next.
-/// - If the ticks leave nothing, the one that has waited longest gets every tenth request, but not that of two ticks in a row.
+/// - If the ticks leave nothing, a requester that has said when it comes again (for candles or a client's minute) gets every tenth
+///   request, but not that of two ticks in a row.
 struct RequestLimiter: Sendable {
     /// One limit. All times are microseconds of `CLOCK_BOOTTIME`.
     private struct Gate {

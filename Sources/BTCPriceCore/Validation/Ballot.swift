@@ -57,20 +57,10 @@ struct Ballot {
     /// What must be requested before it is decided; `nil` if nothing.
     var need: Need? {
         let remaining = round.remaining
-        guard !remaining.isEmpty else { return nil }
-        if round.canMeet(.witness), needsWitness(remaining) || needsDollars {
-            return Need(
-                purpose: .witness, markets: remaining,
-                keepsCooldowns: vote.opponents.isEmpty && !isFirst && !isJump && shownMember != nil)
-        }
-        let stating = remaining.filter(round.statingPeg.contains)
-        // A USDT that has left its peg looks like a market that is wrong, until a USDT/USD market states which it is.
-        if !vote.opponents.isEmpty, !isMember || !vote.isDecided, round.canMeet(.pegRate), !stating.isEmpty,
-            PegRule.needsRate(price, claims.book)
-        {
-            return Need(purpose: .pegRate, markets: stating, keepsCooldowns: true)
-        }
-        return nil
+        guard !remaining.isEmpty, !round.isOver, needsWitness(remaining) else { return nil }
+        return Need(
+            purpose: .witness, markets: remaining,
+            keepsCooldowns: vote.opponents.isEmpty && !isFirst && !isJump && shownMember != nil)
     }
 
     private func needsWitness(_ remaining: [Market]) -> Bool {
@@ -89,12 +79,6 @@ struct Ballot {
         claims.isSupported(price)
             || claims.belief.agreed.map { abs(claims.place(of: price, near: $0.log) - $0.log) <= 2 * Vote.Bounds.width }
                 ?? false
-    }
-
-    /// Whether a price in dollars is needed to convert this one: any such price implies the value of a USDT.
-    private var needsDollars: Bool {
-        claims.rules.peg == .convert && price.isInTether
-            && claims.belief.peg.conversionRate(at: price.at) == nil && vote.members.allSatisfy(\.price.isInTether)
     }
 
     // MARK: - 4: the price that is shown

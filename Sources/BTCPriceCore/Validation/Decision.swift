@@ -25,6 +25,12 @@ package struct Decision: Sendable {
 
     func rejects(_ market: Market) -> Bool { rejected.contains { $0.source == market.venue } }
 
+    /// The source of the price if no other one says anything, although these markets have others.
+    func lone(among markets: [Market]) -> String? {
+        guard let accepted, price?.confirmation == .single else { return nil }
+        return markets.contains { $0.venue != accepted.market.venue } ? accepted.market.venue : nil
+    }
+
     /// A decision to show a price, which is `read`.
     init(showing price: ShownPrice, _ read: MarketObservation) {
         (self.price, accepted, observed, pace) = (price, read, read.arrival, read.pace)

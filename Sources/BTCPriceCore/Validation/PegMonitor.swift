@@ -13,7 +13,7 @@ struct PegMonitor: Sendable {
 
         init(_ log: Double, after last: Measurement?, at boottime: BootTime) {
             let age = last.map { boottime - $0.at } ?? .max
-            if let last, age < Bounds.sameMoment {
+            if let last, age < Vote.Bounds.moment {
                 // Within a moment of the last one, it replaces that one and does not become its successor.
                 (self.log, previous, at) = (log, last.previous, last.at)
             } else {
@@ -143,8 +143,6 @@ struct StatedRate: Sendable {
 extension PegMonitor {
     /// The constants; see `docs/validation.md`. Times are in milliseconds, moves natural logarithms.
     enum Bounds {
-        /// Two prices are of the same moment if they are at most this far apart.
-        static let sameMoment = Duration.seconds(5).wholeMilliseconds
         /// How long a measurement is recent.
         static let lately = Duration.seconds(120).wholeMilliseconds
         /// How long the statement of a USDT/USD market may be the current value of USDT.

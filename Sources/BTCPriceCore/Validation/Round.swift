@@ -5,8 +5,6 @@ package struct Round: Sendable {
     var isTick = false
     /// The markets of the configured sources, in their order.
     let markets: [Market]
-    /// The markets whose responses state the value of USDT.
-    let statingPeg: Set<Market>
     /// How long a price is fresh, milliseconds.
     let freshFor: Int64
     /// The price in another currency, if there is a current one.
@@ -21,8 +19,8 @@ package struct Round: Sendable {
     var failures: [SourceFailure] = []
     /// The sources that could not be requested, and why.
     var skipped: [Skipped] = []
-    /// The needs that can no longer be met in this round.
-    private(set) var unmet: Set<Need.Purpose> = []
+    /// Whether no more sources are requested: none responded, or no time is left.
+    private(set) var isOver = false
 
     /// The markets that have not been requested yet.
     var remaining: [Market] {
@@ -32,18 +30,15 @@ package struct Round: Sendable {
     /// Whether a market was requested and gave no price.
     func hasFailed(_ market: Market) -> Bool { failures.contains { $0.source == market.venue } }
 
-    func canMeet(_ purpose: Need.Purpose) -> Bool { !unmet.contains(purpose) }
-
-    mutating func add(_ result: PollResult, for purpose: Need.Purpose) {
+    mutating func add(_ result: PollResult) {
         answered += result.answered
         failures += result.failures
         skipped = result.skipped
-        // One request is enough for the other purposes. A witness may disagree, and then another one is needed.
-        if result.answered.isEmpty || purpose != .witness { unmet.insert(purpose) }
+        if result.answered.isEmpty { isOver = true }
     }
 
     /// Ends the requests, because no time is left for them.
-    mutating func end() { unmet.formUnion(Need.Purpose.allCases) }
+    mutating func end() { isOver = true }
 }
 
 /// The result of requests to several sources.
@@ -58,12 +53,10 @@ package struct PollResult: Sendable, Hashable {
 
 /// What the selector needs before it can decide.
 package struct Need: Sendable, Hashable {
-    enum Purpose: Sendable, Hashable, CaseIterable {
+    enum Purpose: Sendable, Hashable {
         case price
         /// Another market's price, to validate one.
         case witness
-        /// The value of USDT, stated by its own market.
-        case pegRate
     }
 
     let purpose: Purpose

@@ -60,7 +60,7 @@ enum PaceRule {
         return freshFor + (2 * pace > freshFor ? pace : 0)
     }
 
-    /// Whether an earlier price supports a median: for a second, and until its source's limits allow the next request.
+    /// Whether an earlier price supports a median: for two intervals and a second, and until its source's limits allow the next request.
     static func supports(_ earlier: MarketObservation, at boottime: BootTime, _ freshFor: Int64) -> Bool {
         boottime - earlier.at <= freshFor + 1000 + earlier.pace.wholeMilliseconds
     }

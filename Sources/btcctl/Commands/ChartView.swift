@@ -102,7 +102,9 @@ struct ChartView {
         if isNew { (candles, self.currency, minute) = (requested, currency, present) }
         // Between two requests for candles, append the current price.
         if !isNew, state.freshness == .fresh, let price = state.quote?.value {
-            let isInDoubt = state.confirmation == .unconfirmed || state.standing.warning != nil
+            // A warning about a price that no other exchange contradicts says that it is alone.
+            let isInDoubt =
+                state.confirmation == .unconfirmed || state.standing.warning != nil && state.confirmation != .single
             candles.append(Candle(start: now, price, isInDoubt: isInDoubt))
         }
         return state

@@ -32,6 +32,8 @@ enum Bar: String, CaseIterable {
         var direction: PriceDirection
         /// Whether the price is derived from another currency's.
         var isDerived = false
+        /// Whether only one of the exchanges gives a price.
+        var isSingle = false
 
         /// The content if there is no price to show.
         static func failed(_ why: String) -> Content {
@@ -44,7 +46,8 @@ enum Bar: String, CaseIterable {
         /// The classes for a style sheet. Only a current, confirmed price has a direction.
         var classes: [String] {
             let moves = condition == .ok && direction != .flat
-            return [condition.rawValue] + (moves ? [direction.rawValue] : []) + (isDerived ? ["derived"] : [])
+            return [condition.rawValue] + (moves ? [direction.rawValue] : [])
+                + (isSingle ? ["single"] : []) + (isDerived ? ["derived"] : [])
         }
 
         /// The colour for bars without style sheets, `#RRGGBB`, readable on dark and light; `nil` for the bar's own.
@@ -105,6 +108,7 @@ extension Bar.Content {
             detail: ([model.line, model.day, "\(quote.sourceText) \(quote.market)"].compactMap(\.self) + model.notes
                 + [model.reason].compactMap(\.self)).joined(separator: "\n"),
             condition: !isFresh ? .stale : model.isUnconfirmed || isDerived ? .unconfirmed : .ok,
-            direction: model.trend, isDerived: isDerived)
+            direction: model.trend, isDerived: isDerived,
+            isSingle: isFresh && state.confirmation == .single && state.standing.warning != nil)
     }
 }

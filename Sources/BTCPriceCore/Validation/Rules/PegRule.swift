@@ -32,14 +32,11 @@ enum PegRule {
         return peg.usableRate(at: boottime)?.isOffPeg ?? false
     }
 
-    /// Whether the value of USDT must be requested before a USDT price is rejected: no USDT/USD market has stated it a moment ago.
-    static func needsRate(_ price: MarketObservation, _ book: ObservationBook) -> Bool {
-        price.isInTether && !(book.stated.map { $0.at > price.at - Vote.Bounds.moment } ?? false)
-    }
-
-    /// The same for a price that the observer has seen.
-    static func needsRate(observed price: MarketObservation, _ claims: Claims) -> Bool {
-        guard needsRate(price, claims.book), let reference = claims.belief.reference else { return false }
+    /// Whether the value of USDT must be requested before a USDT price that the observer has seen is compared: it is far from the shown
+    /// one, and no USDT/USD market has stated the value a moment ago.
+    static func needsRate(_ price: MarketObservation, _ claims: Claims) -> Bool {
+        let isStated = claims.book.stated.map { $0.at > price.at - Vote.Bounds.moment } ?? false
+        guard price.isInTether, !isStated, let reference = claims.belief.reference else { return false }
         return abs(claims.place(of: price, near: reference.log) - reference.log) > 2 * Vote.Bounds.width
     }
 }
