@@ -380,6 +380,18 @@ private func end(
         #expect(seen == ["b", "c", "b", "c", "b", "c"])
     }
 
+    @Test func `a source whose requests the ticks give up each time is the observer's`() {
+        var registry = registry([("a", Self.minute), ("b", Self.minute)])
+        for second in 0..<20 {
+            _ = registry.take(0, .tick, at: moment(Double(second)).boottime)
+            _ = registry.take(1, .tick, at: moment(Double(second) + 0.5).boottime)
+            registry.gaveUp(Market("b", "BTC/USD"))
+        }
+        #expect(names(registry.plan(.observer, at: moment(20).boottime)) == ["b"])
+        _ = registry.take(1, .observer, at: moment(20).boottime)
+        #expect(names(registry.plan(.observer, at: moment(20).boottime)).isEmpty)
+    }
+
     @Test func `a request for candles counts in the limits, and the observer does not know of it`() {
         var registry = registry([("a", Self.minute), ("b", Self.minute)])
         _ = registry.take(0, .tick, at: moment(0).boottime)

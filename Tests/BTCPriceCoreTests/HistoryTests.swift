@@ -245,10 +245,10 @@ final class MemoryArchive: CandleArchive {
         let day = try #require(history.day(of: .usd, at: at(149)))
         #expect((day.high, day.close) == (101, 101))
         let seconds = history.seconds(of: .usd, in: Self.midnight..<Self.midnight + 150)
-        #expect(seconds.filter(\.isInDoubt).map { $0.start - Self.midnight } == Array(112..<125))
+        #expect(seconds.filter(\.isInDoubt).map { $0.start - Self.midnight } == Array(111..<125))
         history.close()
         var (first, second, third) = (candle(0, "100", "100"), candle(1, "100", "100"), candle(2, "101", "101"))
-        (first.doubtful, second.doubtful, third.doubtful) = (0, 8, 5)
+        (first.doubtful, second.doubtful, third.doubtful) = (0, 9, 5)
         (third.ticks, third.fresh) = (30, 30)
         var wrong = candle(1, "100", "103")
         wrong.doubtful = 0
@@ -267,10 +267,10 @@ final class MemoryArchive: CandleArchive {
         }
         history.doubt(.usd, last: .seconds(5), at: at(9))
         let minute = try #require(history.presentMinute(of: .usd))
-        #expect((minute.high, minute.fresh, minute.doubtful) == (103, 20, 5))
+        #expect((minute.high, minute.fresh, minute.doubtful) == (103, 20, 6))
         // Minutes of which nothing can be told any more stay as they are.
         history.doubt(.usd, last: .seconds(100_000), at: at(5000))
-        #expect(history.presentMinute(of: .usd)?.doubtful == 5)
+        #expect(history.presentMinute(of: .usd)?.doubtful == 6)
     }
 
     @Test func `a price in doubt is left out of the minute and the day, unless there is no other`() throws {

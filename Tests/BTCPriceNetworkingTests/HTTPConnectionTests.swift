@@ -10,26 +10,32 @@ import Testing
 /// Connections that never open, against a real server that does not respond, or resets the connection.
 @Suite(.timeLimit(.minutes(3))) struct ConnectionTests {
     /// The behaviour of a server towards its clients.
-    enum Manner: Sendable {
+    enum Manner: Sendable, Equatable {
         case silent
         case resetting
         /// Responds to each request, as far as a connection may have that many. The next request closes it without a byte.
         case responding(requestsOfConnection: Int)
+        /// Responds to the requests once ``Server/respond()`` is called.
+        case late
     }
 
     private final class Responder: ChannelInboundHandler {
         typealias InboundIn = ByteBuffer
         private var left: Int
         private let requests: Counter
+        private let gate: EventLoopFuture<Void>
 
-        init(_ left: Int, _ requests: Counter) { (self.left, self.requests) = (left, requests) }
+        init(_ left: Int, _ requests: Counter, after gate: EventLoopFuture<Void>) {
+            (self.left, self.requests, self.gate) = (left, requests, gate)
+        }
 
         func channelRead(context: ChannelHandlerContext, data: NIOAny) {
             requests.add()
             left -= 1
             guard left >= 0 else { return context.close(promise: nil) }
             let response = ByteBuffer(string: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
-            context.writeAndFlush(NIOAny(response), promise: nil)
+            let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
+            gate.whenComplete { _ in bound.value.writeAndFlush(NIOAny(response), promise: nil) }
         }
     }
 
@@ -39,20 +45,31 @@ import Testing
         private let opened: Counter
         private let closed: Counter
         private let requests = Counter()
+        private let gate: EventLoopPromise<Void>
 
         init(_ manner: Manner) async throws {
-            let (opened, closed, requests) = (Counter(), Counter(), requests)
-            (self.opened, self.closed) = (opened, closed)
+            let (opened, closed, requests, gate) = (
+                Counter(), Counter(), requests, group.next().makePromise(of: Void.self)
+            )
+            (self.opened, self.closed, self.gate) = (opened, closed, gate)
+            let most: Int?
+            switch manner {
+            case .silent, .resetting: most = nil
+            case .responding(let requests): most = requests
+            case .late: most = .max
+            }
+            if manner != .late { gate.succeed() }
             let channel = try await ServerBootstrap(group: group)
                 .childChannelInitializer { channel in
                     opened.add()
                     channel.closeFuture.whenComplete { _ in closed.add() }
-                    if case .responding(let most) = manner {
+                    if let most {
                         return channel.eventLoop.makeCompletedFuture {
-                            try channel.pipeline.syncOperations.addHandler(Responder(most, requests))
+                            try channel.pipeline.syncOperations.addHandler(
+                                Responder(most, requests, after: gate.futureResult))
                         }
                     }
-                    guard case .resetting = manner, let options = channel as? any SocketOptionProvider else {
+                    guard manner == .resetting, let options = channel as? any SocketOptionProvider else {
                         return channel.eventLoop.makeSucceededVoidFuture()
                     }
                     // With a linger time of zero, the end is a reset (socket(7)).
@@ -65,6 +82,8 @@ import Testing
         var openedCount: Int { opened.count }
         var closedCount: Int { closed.count }
         var requestCount: Int { requests.count }
+
+        func respond() { gate.succeed() }
 
         func stop() async throws { try await group.shutdownGracefully() }
     }
@@ -165,6 +184,38 @@ import Testing
         for _ in 0..<4 { outcomes.append(try await outcome(transport, "http://127.0.0.1:\(server.port)/")) }
         #expect(outcomes == ["200", "keptConnectionClosed", "200", "keptConnectionClosed"])
         #expect((server.openedCount, server.requestCount) == (2, 4))
+        await transport.close()
+        try await server.stop()
+    }
+
+    /// A new one would need the time that was too long again.
+    @Test func `a connection whose response comes too late is kept, and free once it has come`() async throws {
+        let server = try await Server(.late)
+        let transport = try transport(on: server.group, connectTimeout: .seconds(3600))
+        let url = "http://127.0.0.1:\(server.port)/"
+        for count in 1...2 {
+            let task = Task { try await outcome(transport, url) }
+            while server.requestCount < count { await Task.yield() }
+            task.cancel()
+            #expect(try await task.value == "cancelled")
+        }
+        #expect((server.openedCount, server.closedCount) == (2, 0), "one whose response is due is not free")
+        server.respond()
+        for _ in 0..<4 { #expect(try await outcome(transport, url) == "200") }
+        #expect(server.openedCount <= 3 && server.closedCount == 0)
+        await transport.close()
+        try await server.stop()
+    }
+
+    @Test func `a connection whose late response never comes is closed`() async throws {
+        let server = try await Server(.late)
+        let transport = try transport(on: server.group, connectTimeout: .milliseconds(50))
+        let task = Task { try await outcome(transport, "http://127.0.0.1:\(server.port)/") }
+        while server.requestCount < 1 { await Task.yield() }
+        task.cancel()
+        #expect(try await task.value == "cancelled")
+        while server.closedCount < 1 { await Task.yield() }
+        server.respond()
         await transport.close()
         try await server.stop()
     }

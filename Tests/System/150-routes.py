@@ -35,6 +35,17 @@ def _():
     daemon.stop()
 
 
+@scenario("exchanges that respond in time only on an open connection, and requested at once, have prices, and confirm them")
+def _():
+    # The connection and the first response need 1.1 s, two responses as long, and the tick has one second.
+    place, simulator = Place(), Simulator("--round-trip", "550")
+    daemon = Daemon(place, simulator.urls)
+    state = settled(place)
+    equal(state["confirmation"], "confirmed")
+    daemon.stop()
+    return f"confirmed at tick {state['tick']}"
+
+
 @scenario("with the primary in cooldown the fallback has the whole budget")
 def _():
     # With the second of the standard, a busy machine would have only a tenth of it for all the rest.

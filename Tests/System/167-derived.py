@@ -87,7 +87,7 @@ def _():
     equal(out("sources").out, "No source is known: the price may be derived from another currency's.\n")
     # The price of the euro is uncertain, too.
     share = Decimal(shown["uncertainty"]["plusMinus"]) / value
-    assert Decimal("0.0071") <= share < Decimal("0.02"), share
+    assert Decimal("0.0071") <= share < Decimal("0.05"), share
     equal(server.requests, {"ecb": 1, "frankfurter": 1})
     daemon.stop()
     daemon = start(place, simulator, server, ["HUF"])

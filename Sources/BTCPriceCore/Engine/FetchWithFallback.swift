@@ -111,6 +111,9 @@ struct FetchWithFallback: Sendable {
 
     mutating func fail(_ place: Int, _ error: PriceLoadingError) { actions += plan.failed(place, error, now: now) }
 
+    /// The sources whose requests have not ended.
+    var pending: [FetchLatestPrice] { requested.keys.map { sources[$0] } }
+
     /// Ends a request once, for the record of the source's health.
     /// - Returns: The time since the request; `nil` if it has ended, or was never made.
     mutating func end(_ place: Int) -> Duration? { requested.removeValue(forKey: place).map { now - $0 } }

@@ -35,7 +35,8 @@ extension PriceEngine {
         let other = claimant(for: tracked, at: present.boottime)
         return Round(
             began: present.boottime, markets: tracked.plan.markets, freshFor: tracked.tracker.freshFor, other: other,
-            expected: expected(tracked, beside: other, at: present.wall), allowsClaim: allowsClaim(on: tracked))
+            expected: expected(tracked, beside: other, at: present.wall), allowsClaim: allowsClaim(on: tracked),
+            isUrgent: tracked.tracker.lacksTime)
     }
 
     /// The price that a currency's is compared with: that of the first other currency that has a fresh one, otherwise the first that had
@@ -194,6 +195,7 @@ extension PriceEngine {
                 await self.advance(&fetch, step, requester, in: &group)
             }
         }
+        defer { gaveUp(fetch.pending) }
         switch outcome {
         case .answered(let places, let failures):
             for place in places { end(place, .success, of: &fetch) }

@@ -369,6 +369,9 @@ package actor PriceEngine: TickTarget {
         return ended(source.market, outcome, latency: latency)
     }
 
+    /// Records the requests of a fetch that it gave up at its end.
+    func gaveUp(_ sources: [FetchLatestPrice]) { for source in sources { registry.gaveUp(source.market) } }
+
     private func ended(_ market: Market, _ outcome: MarketHealth.Outcome, latency: Duration) -> SourceCooldown? {
         let cooldown = registry.ended(market, outcome, latency: latency, at: now(), jitter: jitter())
         if cooldown?.isBinding == true { cooldownsChanged = true }

@@ -31,6 +31,8 @@ package struct PriceTracker: ~Copyable, Sendable {
     /// Where the last round that requested a source found the price, in the common frame.
     private var requestedPlace: Double?
     private var contradictedSince: BootTime?
+    /// Whether the last round had no time left for the response of another exchange.
+    private(set) var lacksTime = false
     /// The only source that gave a price, if several are configured.
     private var lone: String?
     private(set) var rules: SelectionRules
@@ -302,6 +304,7 @@ package struct PriceTracker: ~Copyable, Sendable {
         var actions = Actions()
         begin(isTick, &actions)
         note(round.failures, &actions)
+        lacksTime = round.lacksTime
         actions.doubtedSince = doubtedSince(belief)
         self.belief = belief
         verdicts = decision.verdicts
@@ -329,15 +332,12 @@ package struct PriceTracker: ~Copyable, Sendable {
     }
 
     /// Since when the shown prices are in doubt, because a decision shows another market's that is far from them: since another exchange
-    /// agreed last. In a jump, what was shown before it was right.
+    /// agreed last.
     /// - Parameter next: What is believed after the decision.
     private func doubtedSince(_ next: Belief) -> BootTime? {
-        guard let shown = belief.reference, let winner = next.reference, winner.market != shown.market,
-            let newest = book.newest(shown.market)
+        guard state.freshness == .fresh, let shown = belief.reference, let winner = next.reference,
+            winner.market != shown.market, abs(winner.log - shown.log) > 2 * Vote.Bounds.width
         else { return nil }
-        let place = belief.place(of: newest, near: shown.log, beside: book.stated)
-        let apart = abs(winner.log - shown.log)
-        guard apart > 2 * Vote.Bounds.width, abs(place - shown.log) < apart else { return nil }
         return belief.agreed?.at ?? BootTime(milliseconds: 0)
     }
 

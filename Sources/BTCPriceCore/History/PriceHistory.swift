@@ -121,7 +121,8 @@ package final class PriceHistory: Sendable {
             let right = Timestamp(milliseconds: wall.milliseconds - span.wholeMilliseconds).wholeSeconds
             let seconds = min(wall.wholeSeconds - right, Int64(Self.doubtedMinutes) * Candle.Step.minute.seconds)
             let second = state.second(at: wall)
-            let changed = state.currencies[currency]?.doubt(after: second - seconds) ?? []
+            // A wrong price may have come in the same second.
+            let changed = state.currencies[currency]?.doubt(after: second - seconds - 1) ?? []
             if !changed.isEmpty { store.keep(changed.map { KeptCandle(currency, $0, .replaces) }) }
         }
     }

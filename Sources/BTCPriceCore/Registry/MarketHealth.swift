@@ -5,8 +5,11 @@
 package struct MarketHealth: Sendable {
     package enum Outcome: Sendable, Hashable {
         case success
-        /// No valid price, and why. Cancellations, and timeouts too short to judge the source, do not count as failures of the source.
+        /// No valid price, and why.
         case failure(PriceLoadingError)
+
+        /// Whether it says something about the source: not a cancellation, nor a timeout that is too short to judge it.
+        var isOfSource: Bool { self != .failure(.cancelled) && self != .failure(.timedOut(after: nil)) }
     }
 
     /// The number of consecutive failures that opens the breaker.
@@ -56,8 +59,7 @@ package struct MarketHealth: Sendable {
             return nil
         case .failure(let error):
             results[error.kind, default: 0] += 1
-            // These errors say nothing about the source.
-            guard error != .cancelled, error != .timedOut(after: nil) else { return nil }
+            guard outcome.isOfSource else { return nil }
             return failed(error, at: now, venue: &venue, jitter: jitter())
         }
     }

@@ -5,8 +5,10 @@ package struct SourceRegistry: Sendable {
         let interval: Duration
         fileprivate let venue: Int
         package fileprivate(set) var health = MarketHealth()
-        /// When it was last requested for its own price.
+        /// When it was last requested for its own price, leaving out requests that were given up.
         fileprivate var lastRequest = BootTime.min
+        /// The last of these requests whose result is known.
+        fileprivate var lastKnown = BootTime.min
         /// When the ticks last requested it, or were refused by its limits.
         fileprivate var lastTick: BootTime?
         /// Whether its limits refused the last tick.
@@ -75,7 +77,7 @@ package struct SourceRegistry: Sendable {
             let old = previous.entries.first { $0.source.market == new.market && $0.source.address == new.address }
             guard let old else { continue }
             entries[index].health = old.health
-            entries[index].lastRequest = old.lastRequest
+            (entries[index].lastRequest, entries[index].lastKnown) = (old.lastRequest, old.lastKnown)
             (entries[index].lastTick, entries[index].isRefused) = (old.lastTick, old.isRefused)
             entries[index].lastServed = old.lastServed
             entries[index].heldBackSince = old.heldBackSince
@@ -330,8 +332,14 @@ package struct SourceRegistry: Sendable {
                 entries[other].heldBackSince = now.boottime
             }
         }
+        if outcome.isOfSource { entries[index].lastKnown = entries[index].lastRequest } else { gaveUp(market) }
         return entries[index].health.ended(
             outcome, latency: latency, at: now, venue: &venues[entries[index].venue].health, jitter: jitter())
+    }
+
+    /// Records that a request was given up, which says nothing about the source: the observer need not leave it alone.
+    mutating func gaveUp(_ market: Market) {
+        if let index = index(of: market) { entries[index].lastRequest = entries[index].lastKnown }
     }
 
     /// Records a price that is not believed.

@@ -11,7 +11,7 @@ package enum PriceSelector {
         // A market may have lost its price since it responded.
         guard let newest = book.first(of: round.answered) else {
             // In a split and during a jump, all are requested at once: one after the other, the slow ones would have no time left.
-            let isOpen = belief.pending != nil || belief.split?.standing(at: round.began) != nil
+            let isOpen = round.isUrgent || belief.pending != nil || belief.split?.standing(at: round.began) != nil
             let quorum = rules.mode == .median ? rules.quorum : isOpen ? 1 : nil
             return .needs(Need(purpose: .price, markets: round.remaining, quorum: quorum))
         }

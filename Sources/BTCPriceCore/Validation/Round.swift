@@ -13,6 +13,8 @@ package struct Round: Sendable {
     var expected: ExpectedPrice?
     /// Whether the configuration allows to know it: another currency of another exchange, and reference rates.
     var allowsClaim = false
+    /// Whether all sources are requested at once, because the last round had no time left for the response of another exchange.
+    var isUrgent = false
     /// The markets that were requested and gave a price, the preferred one first.
     var answered: [Market] = []
     /// The sources that gave none, and why.
@@ -29,6 +31,9 @@ package struct Round: Sendable {
 
     /// Whether a market was requested and gave no price.
     func hasFailed(_ market: Market) -> Bool { failures.contains { $0.source == market.venue } }
+
+    /// Whether a source was requested too late to respond.
+    var lacksTime: Bool { failures.contains { $0.error == .timedOut(after: nil) } }
 
     mutating func add(_ result: PollResult) {
         answered += result.answered

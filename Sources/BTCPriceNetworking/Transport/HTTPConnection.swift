@@ -26,6 +26,8 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
     /// Whether the connection was already open when it got the pending request.
     private var isReused = false
     private var isDraining: Bool
+    /// The timeout for a response that nobody waits for any more; `nil` if none is due.
+    private var unwanted: Scheduled<Void>?
 
     /// - Parameter isDraining: Whether it is for one request only.
     init(to origin: HTTPRequest.Origin, of pool: ConnectionPool, isDraining: Bool) {
@@ -41,7 +43,7 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
         if case .ready = stage { isFree } else { false }
     }
 
-    var isFree: Bool { pending == nil && !isDraining }
+    var isFree: Bool { pending == nil && unwanted == nil && !isDraining }
 
     var isResolving: Bool {
         if case .opening(let dial) = stage { dial.isResolving } else { false }
@@ -63,12 +65,16 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
         }
     }
 
-    /// The pending request was cancelled. A ready connection is closed, since a response is due; one that is opening stays.
+    /// The pending request was cancelled. The connection stays, for the next one would have to wait for a new one as long again: one that is
+    /// open is free once the response has come, which is ignored.
     func abandon() {
         pending = nil
-        if case .ready = stage { return close() }
         // A draining connection gets no other request.
-        if isDraining { close() }
+        if isDraining { return close() }
+        guard case .ready = stage else { return }
+        unwanted = pool.dialer.eventLoop.scheduleTask(in: TimeAmount(pool.dialer.context.settings.connectTimeout)) {
+            self.close()
+        }
     }
 
     /// Takes no more requests: closes now, or after the pending response.
@@ -81,6 +87,7 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
     func close(_ reason: HTTPError = .closedEarly) {
         let (pending, stage) = (pending.take(), stage)
         self.stage = .closed
+        unwanted.take()?.cancel()
         pool.remove(self)
         switch stage {
         case .opening(let dial): dial.cancel()
@@ -134,8 +141,8 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        // Without a pending request these bytes would be taken for the next response.
-        guard pending != nil else { return close() }
+        // If no response is due, these bytes would be taken for the next one.
+        guard pending != nil || unwanted != nil else { return close() }
         do throws(HTTPError) {
             if let response = try collector.take(unwrapInboundIn(data)) { finish(response) }
         } catch {
@@ -145,6 +152,7 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
 
     private func finish(_ response: HTTPResponse) {
         let pending = pending.take()
+        unwanted.take()?.cancel()
         meter.complete()
         since = .now()
         if !collector.keepsConnection(meter) || isDraining { close() }
