@@ -239,7 +239,9 @@ final class MemoryArchive: CandleArchive {
         let history = PriceHistory(store: archive)
         for second in Int64(0)..<150 {
             let value = second < 112 ? "100" : second < 125 ? "103" : "101"
-            if second == 125 { history.doubt(.usd, last: .milliseconds(13_500), at: at(second)) }
+            if second == 125 {
+                history.doubt(.usd, since: Timestamp(milliseconds: at(second).milliseconds - 13_500), at: at(second))
+            }
             _ = history.add(state(value), isTick: true, at: at(second))
         }
         let day = try #require(history.day(of: .usd, at: at(149)))
@@ -265,11 +267,11 @@ final class MemoryArchive: CandleArchive {
             _ = history.add(state("100"), isTick: true, at: at(second))
             _ = history.add(state(second < 5 ? "100" : "103"), isTick: true, at: at(second))
         }
-        history.doubt(.usd, last: .seconds(5), at: at(9))
+        history.doubt(.usd, since: at(4), at: at(9))
         let minute = try #require(history.presentMinute(of: .usd))
         #expect((minute.high, minute.fresh, minute.doubtful) == (103, 20, 6))
         // Minutes of which nothing can be told any more stay as they are.
-        history.doubt(.usd, last: .seconds(100_000), at: at(5000))
+        history.doubt(.usd, since: at(-95_000), at: at(5000))
         #expect(history.presentMinute(of: .usd)?.doubtful == 6)
     }
 

@@ -86,8 +86,10 @@ def _():
         equal((none.status, none.err), (1, "btcctl: No price is recorded: the price in HUF is derived, and has no history.\n"), words)
     equal(out("sources").out, "No source is known: the price may be derived from another currency's.\n")
     # The price of the euro is uncertain, too.
-    share = Decimal(shown["uncertainty"]["plusMinus"]) / value
-    assert Decimal("0.0071") <= share < Decimal("0.05"), share
+    share = lambda state: Decimal(state["uncertainty"]["plusMinus"]) / value
+    # Right after a start on a busy machine, it includes the age of the euro's trade.
+    settled = becomes(place, "HUF", lambda s: s["uncertainty"] and share(s) < Decimal("0.02"), "an uncertainty below 2 %")
+    assert Decimal("0.0071") <= share(settled) < Decimal("0.02"), share(settled)
     equal(server.requests, {"ecb": 1, "frankfurter": 1})
     daemon.stop()
     daemon = start(place, simulator, server, ["HUF"])
@@ -97,7 +99,7 @@ def _():
     contains(status, "derived, and no market's price")
     contains(status, made_of)
     stop(daemon, simulator, server)
-    return f"± {share * 100:.2f} %"
+    return f"± {share(settled) * 100:.2f} %"
 
 
 @scenario("a source of rates that a user describes is tried, used, and replaces a built-in one", beside=True)

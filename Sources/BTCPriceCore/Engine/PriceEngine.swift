@@ -302,7 +302,7 @@ package actor PriceEngine: TickTarget {
         self.cooldownsChanged = false
         let isNew = actions.publish?.freshness == .fresh && actions.failure == nil
         if let since = actions.doubtedSince {
-            history?.doubt(tracked.currency, last: .milliseconds(present.boottime - since), at: present.wall)
+            history?.doubt(tracked.currency, since: present.wallTime(of: since), at: present.wall)
         }
         if let publish = actions.publish, let history {
             tracked.tracker.set(history.add(publish, isTick: actions.publication == .tick, at: present.wall))

@@ -314,7 +314,7 @@ package struct PriceTracker: ~Copyable, Sendable {
         }
         failing.formUnion((actions.rejected + actions.doubted).map(\.source))
         if let price = decision.price {
-            lone = decision.lone(among: round.markets)
+            lone = decision.lone(in: round)
             if isTick { count(price.confirmation) }
             show(price, decision, &actions)
             if let outliers = decision.standing.consensus?.outliers, !outliers.isEmpty {
@@ -388,8 +388,7 @@ package struct PriceTracker: ~Copyable, Sendable {
 
     private mutating func warn(at boottime: BootTime, _ actions: inout Actions) {
         let split = state.freshness == .fresh ? belief.split?.current(at: boottime)?.text(book.currency) : nil
-        let isAlone = state.freshness == .fresh && state.confirmation == .single
-        let alone = isAlone ? lone.map { "only \($0) gives a price" } : nil
+        let alone = state.freshness == .fresh ? lone.map { "only \($0) gives a price" } : nil
         let peg = PegRule.warning(for: state.quote, belief.peg, rules.peg, at: boottime)
         let warnings = [split, alone, peg].compactMap(\.self)
         if state.derivation == nil {

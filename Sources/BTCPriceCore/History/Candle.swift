@@ -131,8 +131,7 @@ package struct Candle: Sendable, Hashable {
         let covered = { (parts: [Candle]) in parts.reduce(0) { $0 + ($1.coveredMinutes ?? step.minutes) } }
         let elapsed = (min(now, span.upperBound) - span.lowerBound + 59) / 60
         let used = Self.isEnough(covered(parts), of: elapsed) ? parts : parts.filter(\.isPartlyOwn)
-        guard var whole = used.first else { return nil }
-        for part in used.dropFirst() { whole.add(part) }
+        guard var whole = used.whole else { return nil }
         whole.start = span.lowerBound
         let minutes = covered(used)
         whole.coveredMinutes = minutes < (span.upperBound - span.lowerBound) / 60 ? minutes : nil
@@ -143,6 +142,15 @@ package struct Candle: Sendable, Hashable {
     package static func merged(_ parts: [Candle], of step: Step, to longer: Step, at now: Int64) -> [Candle] {
         Dictionary(grouping: parts) { longer.start(of: $0.start) }.sorted { $0.key < $1.key }.compactMap {
             Candle($0.value, of: step, in: $0.key..<$0.key + longer.seconds, at: now)
+        }
+    }
+}
+
+extension Sequence<Candle> {
+    /// One candle of all, from the oldest to the newest; `nil` if there are none.
+    var whole: Candle? {
+        reduce(into: nil) { whole, part in
+            if whole == nil { whole = part } else { whole?.add(part) }
         }
     }
 }

@@ -70,10 +70,5 @@ struct DayWindow: Sendable {
             close: day.close, isBackfilled: day.origin != Candle.own)
     }
 
-    private mutating func measure() {
-        before = nil
-        for minute in known.dropLast() {
-            if before == nil { before = minute } else { before?.add(minute) }
-        }
-    }
+    private mutating func measure() { before = known.dropLast().whole }
 }

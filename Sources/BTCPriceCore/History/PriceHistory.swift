@@ -25,6 +25,15 @@ package final class PriceHistory: Sendable {
             return day.day(at: second)
         }
 
+        /// Ends the current minute.
+        /// - Returns: Its candle, and whether it is the first one; `nil` if it had no valid price.
+        mutating func close() -> (candle: Candle, isFirst: Bool)? {
+            guard let candle = builder.close() else { return nil }
+            defer { hasKept = true }
+            if hasKept { closed = closed.suffix(PriceHistory.doubtedMinutes - 1) + [candle] }
+            return (candle, !hasKept)
+        }
+
         /// Marks the prices after a second as in doubt.
         /// - Returns: The closed minutes that have changed.
         mutating func doubt(after second: Int64) -> [Candle] {
@@ -44,8 +53,7 @@ package final class PriceHistory: Sendable {
             let count = Int64(doubted.count { range.contains($0) })
             var made = minute
             made.doubtful = min(minute.fresh, (minute.doubtful ?? 0) + count)
-            guard count > 0, prices.count >= minute.fresh, var whole = prices.first else { return made }
-            for price in prices.dropFirst() { whole.add(price) }
+            guard count > 0, prices.count >= minute.fresh, let whole = prices.whole else { return made }
             (made.open, made.high, made.low, made.close) = (whole.open, whole.high, whole.low, whole.close)
             return made
         }
@@ -75,14 +83,8 @@ package final class PriceHistory: Sendable {
         mutating func close(but minute: Int64?, rewritten: Int64) -> [KeptCandle] {
             currencies.keys.sorted { $0.rawValue < $1.rawValue }.compactMap { currency in
                 guard let open = currencies[currency]?.builder.minute, open != minute,
-                    let candle = currencies[currency]?.builder.close()
+                    let (candle, isFirst) = currencies[currency]?.close()
                 else { return nil }
-                let isFirst = currencies[currency]?.hasKept == false
-                currencies[currency]?.hasKept = true
-                if !isFirst { currencies[currency]?.closed.append(candle) }
-                if let closed = currencies[currency]?.closed, closed.count > PriceHistory.doubtedMinutes {
-                    currencies[currency]?.closed.removeFirst()
-                }
                 return KeptCandle(
                     currency, candle, candle.start <= rewritten ? .replaces : isFirst ? .continues : .keepsOwn)
             }
@@ -114,15 +116,14 @@ package final class PriceHistory: Sendable {
         }
     }
 
-    /// Marks the newest prices as in doubt, because another market's is shown now that is far from them. They no longer count where there are others.
-    /// - Parameter span: How long ago a right one was shown; at most ``doubtedMinutes`` count.
-    func doubt(_ currency: Currency, last span: Duration, at wall: Timestamp) {
+    /// Marks the newest prices as in doubt, because another market's is shown now that is far from them. They no longer count where there
+    /// are others.
+    /// - Parameter since: When a right one was shown last; at most ``doubtedMinutes`` before the present count.
+    func doubt(_ currency: Currency, since: Timestamp, at wall: Timestamp) {
+        let oldest = wall.wholeSeconds - Int64(Self.doubtedMinutes) * Candle.Step.minute.seconds
         state.withLock { state in
-            let right = Timestamp(milliseconds: wall.milliseconds - span.wholeMilliseconds).wholeSeconds
-            let seconds = min(wall.wholeSeconds - right, Int64(Self.doubtedMinutes) * Candle.Step.minute.seconds)
-            let second = state.second(at: wall)
             // A wrong price may have come in the same second.
-            let changed = state.currencies[currency]?.doubt(after: second - seconds - 1) ?? []
+            let changed = state.currencies[currency]?.doubt(after: max(since.wholeSeconds, oldest) - 1) ?? []
             if !changed.isEmpty { store.keep(changed.map { KeptCandle(currency, $0, .replaces) }) }
         }
     }

@@ -225,7 +225,7 @@ struct Ballot {
     }
 
     /// Whether the configuration has no other exchange.
-    private var isOnlySource: Bool { round.markets.allSatisfy { $0.venue == price.market.venue } }
+    private var isOnlySource: Bool { !round.hasOthers(than: price.market) }
 
     /// Whether the only source was outvoted before others were removed, and has not come back to where they agreed.
     private var isFalseticker: Bool {

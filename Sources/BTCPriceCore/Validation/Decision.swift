@@ -25,10 +25,10 @@ package struct Decision: Sendable {
 
     func rejects(_ market: Market) -> Bool { rejected.contains { $0.source == market.venue } }
 
-    /// The source of the price if no other one says anything, although these markets have others.
-    func lone(among markets: [Market]) -> String? {
-        guard let accepted, price?.confirmation == .single else { return nil }
-        return markets.contains { $0.venue != accepted.market.venue } ? accepted.market.venue : nil
+    /// The source of the price if no other one says anything, although others are configured.
+    func lone(in round: Round) -> String? {
+        guard let accepted, price?.confirmation == .single, round.hasOthers(than: accepted.market) else { return nil }
+        return accepted.market.venue
     }
 
     /// A decision to show a price, which is `read`.

@@ -29,6 +29,9 @@ package struct Round: Sendable {
         markets.filter { !answered.contains($0) && !hasFailed($0) }
     }
 
+    /// Whether other sources than a market's are configured.
+    func hasOthers(than market: Market) -> Bool { markets.contains { $0.venue != market.venue } }
+
     /// Whether a market was requested and gave no price.
     func hasFailed(_ market: Market) -> Bool { failures.contains { $0.source == market.venue } }
 
