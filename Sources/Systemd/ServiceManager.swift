@@ -44,6 +44,8 @@ package struct ServiceManager: Sendable {
 
     /// A status is one line: a second line would be read as another field.
     private static func oneLine(_ text: String) -> String {
-        String(text.map { $0.isNewline ? " " : $0 })
+        let space = UInt8(ascii: " ")
+        guard text.utf8.contains(where: { $0 < space }) else { return text }
+        return String(decoding: text.utf8.map { max($0, space) }, as: UTF8.self)
     }
 }

@@ -10,7 +10,15 @@ package final class TickClock: BoottimeClock {
     private struct Sleeper {
         let deadline: ContinuousClock.Instant
         let continuation: CheckedContinuation<Void, any Error>
-        var timer: Scheduled<Void>?
+        var timer: NIOScheduledCallback?
+    }
+
+    /// Ends a sleep.
+    private struct Alarm: NIOScheduledCallbackHandler, Sendable {
+        let clock: TickClock
+        let id: UInt64
+
+        func handleScheduledCallback(eventLoop: some EventLoop) { clock.end(id, .success(())) }
     }
 
     private struct State {
@@ -64,10 +72,10 @@ package final class TickClock: BoottimeClock {
         }
     }
 
-    private func timer(_ id: UInt64, _ deadline: ContinuousClock.Instant) -> Scheduled<Void> {
-        eventLoop.scheduleTask(in: TimeAmount(ContinuousClock.now.duration(to: deadline))) {
-            self.end(id, .success(()))
-        }
+    private func timer(_ id: UInt64, _ deadline: ContinuousClock.Instant) -> NIOScheduledCallback? {
+        // It throws only once the loop has shut down, and nothing sleeps longer than the loop.
+        try? eventLoop.scheduleCallback(
+            in: TimeAmount(ContinuousClock.now.duration(to: deadline)), handler: Alarm(clock: self, id: id))
     }
 
     private func end(_ id: UInt64, _ result: Result<Void, any Error>) {

@@ -157,7 +157,7 @@ struct Connection {
             isHeldBack = false
             do throws(MessageError) {
                 guard let message = try input.next() else { return nil }
-                let call = try Call(decoding: message)
+                let call = try replies.call(message)
                 replies.counts.calls += 1
                 since = boottime
                 if let request = take(call, replies: &replies, at: boottime) { return request }

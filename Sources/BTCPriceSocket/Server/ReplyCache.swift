@@ -16,14 +16,19 @@ enum TooOld: Equatable {
     }
 }
 
-/// What all connections share: limits, counts and published states. Replies of the same form share an encoding for a short time.
+/// What all connections share: limits, counts and published states. Replies of the same form share an encoding for a short time,
+/// and calls of the same bytes a decoding.
 struct ReplyCache {
     /// How long replies share an encoding, milliseconds. The time that it contains is no older.
     private static let sharedFor: Int64 = 100
 
+    /// The longest call that is remembered, bytes.
+    private static let longestRemembered = 256
+
     /// The published state of a currency.
     private struct Shown {
         let state: PriceState
+        let hasPrice: Bool
         let version: UInt64
         /// How long the encoded replies are valid.
         var trueUntil = BootTime.min
@@ -35,6 +40,8 @@ struct ReplyCache {
     private(set) var instance: String
     /// In the order of the currencies.
     private var shown: [Shown] = []
+    /// The last call. Most clients send the same bytes each time.
+    private var last: (bytes: [UInt8], call: Call)?
     /// The currencies. The first one is the default if a client names none.
     private(set) var currencies: [String] = []
 
@@ -49,16 +56,26 @@ struct ReplyCache {
         counts = ClientCounts(limits: limits)
     }
 
+    /// The call that a message contains.
+    mutating func call(_ message: ArraySlice<UInt8>) throws(MessageError) -> Call {
+        if let last, last.bytes.elementsEqual(message) { return last.call }
+        guard message.count <= Self.longestRemembered else { return try Call(decoding: message) }
+        let bytes = Array(message)
+        let call = try Call(decoding: bytes[...])
+        last = (bytes, call)
+        return call
+    }
+
     /// Whether the published state of a currency has a price.
     /// - Parameter currency: `nil` for the first one.
     func holdsPrice(_ currency: String?) -> Bool {
-        place(of: currency).map { shown[$0].state.freshness != .none } ?? false
+        place(of: currency).map { shown[$0].hasPrice } ?? false
     }
 
     /// Whether the published state of a currency has a price that is too old, and what to do; `nil` if it has not.
     /// - Parameter currency: `nil` for the first one.
     func tooOld(_ currency: String?, _ maxAge: Int64?, at boottime: BootTime) -> TooOld? {
-        place(of: currency).flatMap { TooOld(shown[$0].state, maxAge, at: boottime) }
+        maxAge == nil ? nil : place(of: currency).flatMap { TooOld(shown[$0].state, maxAge, at: boottime) }
     }
 
     private func place(of currency: String?) -> Int? {
@@ -75,7 +92,7 @@ struct ReplyCache {
         }
         shown = states.map { state, version in
             shown.first { $0.version == version }
-                ?? Shown(state: state, version: version)
+                ?? Shown(state: state, hasPrice: state.freshness != .none, version: version)
         }
         currencies = shown.map { $0.state.currency }
     }
