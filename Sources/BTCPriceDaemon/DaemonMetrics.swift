@@ -40,7 +40,7 @@ struct DaemonMetrics {
             },
             gauge(
                 "price_uncertainty",
-                "How far the median of the markets may be from the price, in its currency."
+                "How far the median of the markets may be from the price, in its currency. Absent if the price is stale."
             ) { $0.record.state.standing.uncertainty.map { $0.plusMinus.description } },
             gauge("price_24h_open", "The first price of the last 24 hours.") {
                 $0.record.state.day?.open.description

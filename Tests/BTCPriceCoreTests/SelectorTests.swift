@@ -229,6 +229,23 @@ private struct SelectorCase: Sendable, CustomTestStringConvertible {
         }
     }
 
+    @Test func `a stale price keeps what was said at its moment, but says nothing about now`() throws {
+        let rounds = Rounds([.binance, .coinbase])
+        rounds.prices = [.binance: "65500", .coinbase: "68850"]
+        for second in 1...3 { _ = rounds.tick(at: Double(second)) }
+        let fresh = rounds.tracker.state
+        #expect(fresh.standing.uncertainty != nil && fresh.standing.warning != nil)
+        let late = fresh.aged(at: Rounds.time(60).boottime)
+        _ = rounds.tracker.failed(FetchFailure(failures: []), isTick: true, at: Rounds.time(4).boottime)
+        let failed = rounds.tracker.state
+        _ = rounds.tracker.paused()
+        for stale in [late, failed, rounds.tracker.state] {
+            #expect(stale.freshness == .stale && stale.price == fresh.price)
+            #expect(stale.standing.uncertainty == nil && stale.standing.consensus == nil)
+            #expect(stale.standing.warning == fresh.standing.warning && stale.standing.isInDoubt)
+        }
+    }
+
     @Test func `a jump that stays is accepted after three ticks, but not shortly after a contradiction`() throws {
         let rounds = Rounds([.binance])
         let prices = ["65500", "65510", "60000", "60010", "60020"]

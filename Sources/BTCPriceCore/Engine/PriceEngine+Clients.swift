@@ -20,9 +20,9 @@ extension PriceEngine {
             guard var state = held(currency) else { throw .notKept }
             if policy == .noCache || error.isCancelled { throw error }
             // Why there is no newer one: the fetch for this client failed, not the tick before it; unless nothing was requested for it.
-            if !error.failures.isEmpty || state.failure == nil { state.ticks.failure = error.description }
-            if state.price != nil { state.ticks.freshness = .stale }
-            return state.aged(at: now().boottime)
+            let isReason = !error.failures.isEmpty || state.failure == nil
+            state.becomeStale(because: isReason ? error.description : state.failure)
+            return state
         }
     }
 

@@ -344,9 +344,7 @@ package struct PriceTracker: ~Copyable, Sendable {
     package mutating func paused(_ ticking: Ticking = .paused) -> Actions {
         isPaused = true
         (state.ticks.ticking, state.ticks.awaitsTick) = (ticking, true)
-        if state.price != nil { state.ticks.freshness = .stale }
-        state.ticks.freshUntil = nil
-        state.ticks.failure = PriceState.pausedFailure
+        state.becomeStale(because: PriceState.pausedFailure)
         return Actions(publish: state, publication: .pause)
     }
 
@@ -387,21 +385,24 @@ package struct PriceTracker: ~Copyable, Sendable {
     }
 
     private mutating func warn(at boottime: BootTime, _ actions: inout Actions) {
-        let split = state.freshness == .fresh ? belief.split?.current(at: boottime)?.text(book.currency) : nil
-        let alone = state.freshness == .fresh ? lone.map { "only \($0) gives a price" } : nil
-        let peg = PegRule.warning(for: state.quote, belief.peg, rules.peg, at: boottime)
-        let warnings = [split, alone, peg].compactMap(\.self)
-        if state.derivation == nil {
-            state.standing.warning = warnings.isEmpty ? nil : warnings.joined(separator: "; ")
+        let isFresh = state.freshness == .fresh
+        let split = isFresh ? belief.split?.current(at: boottime)?.text(book.currency) : nil
+        if isFresh {
+            let alone = lone.map { "only \($0) gives a price" }
+            let peg = PegRule.warning(for: state.quote, belief.peg, rules.peg, at: boottime)
+            let warnings = [split, alone, peg].compactMap(\.self)
+            if state.derivation == nil {
+                state.standing.warning = warnings.isEmpty ? nil : warnings.joined(separator: "; ")
+            }
+            state.standing.isInDoubt =
+                state.confirmation == .unconfirmed || split != nil
+                || PegRule.isOffPeg(state.quote, state.price?.conversion, belief.peg, at: boottime)
         }
-        state.standing.isInDoubt =
-            state.confirmation == .unconfirmed || split != nil
-            || PegRule.isOffPeg(state.quote, state.price?.conversion, belief.peg, at: boottime)
         if let quote = state.quote, state.derivation == nil, (split != nil) != (contradictedSince != nil) {
             if let split {
                 contradictedSince = boottime
                 actions.events.append(.contradicted(warning: split, quote))
-            } else if state.freshness == .fresh, let since = contradictedSince.take() {
+            } else if isFresh, let since = contradictedSince.take() {
                 actions.events.append(.contradictionEnded(quote, after: .milliseconds(boottime - since)))
             }
         }
@@ -458,9 +459,7 @@ package struct PriceTracker: ~Copyable, Sendable {
         }
         failedTicks += 1
         failedInAll += 1
-        state.ticks.freshness = state.price == nil ? .none : .stale
-        state.ticks.freshUntil = nil
-        state.ticks.failure = failure.description
+        state.becomeStale(because: failure.description)
     }
 
     private mutating func forgetNewest(_ failures: [SourceFailure]) {

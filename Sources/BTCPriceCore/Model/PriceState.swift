@@ -44,14 +44,14 @@ package struct ShownPrice: Sendable, Hashable {
 
 /// What is known about a price at the moment. It is never stored.
 package struct Standing: Sendable, Hashable {
-    /// How certain the price is; `nil` if nobody can say it.
+    /// How certain the price is; `nil` if nobody can say it, as of a stale price.
     package var uncertainty: Uncertainty?
-    /// The consensus that it is the median of, if it is a median.
+    /// The consensus that it is the median of, if it is a fresh median.
     package var consensus: Consensus?
     /// What to know about it: USDT is off its peg, other exchanges contradict it and are not outvoted, or only one of several gives a
-    /// price.
+    /// price. That of a stale price is of its moment.
     package var warning: String?
-    /// Whether it is in doubt: unconfirmed, contradicted, or in USDT off its peg. Known only in the daemon.
+    /// Whether it is, or was at its moment, in doubt: unconfirmed, contradicted, or in USDT off its peg. Known only in the daemon.
     package var isInDoubt = false
 }
 
@@ -136,10 +136,18 @@ package struct PriceState: Sendable, Hashable {
     package func aged(at boottime: BootTime) -> PriceState {
         guard freshness == .fresh, let freshUntil = ticks.freshUntil, boottime > freshUntil else { return self }
         var aged = self
-        aged.ticks.freshness = .stale
-        aged.ticks.failure = ticks.agedFailure ?? "no tick has finished in time since this price"
-        aged.ticks.freshUntil = nil
+        aged.becomeStale(because: ticks.agedFailure ?? "no tick has finished in time since this price")
         return aged
+    }
+
+    /// Makes the price stale. What was said about now is gone; the rest stays as it was at the price's moment.
+    /// - Parameter failure: Why, in one line.
+    package mutating func becomeStale(because failure: String?) {
+        ticks.freshness = price == nil ? .none : .stale
+        ticks.freshUntil = nil
+        ticks.failure = failure
+        standing.uncertainty = nil
+        standing.consensus = nil
     }
 }
 

@@ -129,11 +129,10 @@ struct FollowedQuote: Sendable {
         state.instance = "\(publisher)/\(message.state.instance)"
         state.state.ticks.agedFailure = silence
         state.state.ticks.freshUntil = nil
-        guard state.state.quote != nil else {
-            state.state.ticks.freshness = .none
-            return
+        if state.state.freshness != .fresh || state.state.quote == nil {
+            state.state.becomeStale(because: state.state.failure)
         }
-        if state.state.freshness == .none { state.state.ticks.freshness = .stale }
+        guard state.state.quote != nil else { return }
         // The delay of a retained message says nothing about the transit time, so it is not stored.
         var clock = self.clock
         let theirs = state.state.observedBoottime

@@ -241,7 +241,7 @@ struct GatewayRoutes: Sendable {
 struct Page: Sendable {
     /// The SHA-256 of what is between the tags in index.html. Tests/System/230-http.py compares them with the page.
     private static let digests = (
-        script: "iY9KW1P2rqDzBEiLvQm1NTiRLHOOSVg36AerBQtp1ts=",
+        script: "Uuo7oGebrbwV9eW3juSPTZmiwP+KmT5AzEt6Q9/XAgk=",
         style: "rCNE5/5/qIWw/grkdVnwGSb7owpvBCzNrMdjXycf3hE="
     )
     private static let policy =

@@ -72,8 +72,7 @@ struct ExecSink: WatchSink {
                 return
             }
             message.state = told
-            message.state.ticks.freshness = .stale
-            message.state.ticks.failure = "the newer price is not confirmed"
+            message.state.becomeStale(because: "the newer price is not confirmed")
         }
         let state = message.state
         var condition: PriceCondition.Kind?
@@ -101,9 +100,8 @@ struct ExecSink: WatchSink {
         Output.tell(complaint, json: false)
         // A command that displays the price must not keep showing it as current.
         guard conditions == nil, var message = last, message.state.freshness == .fresh else { return }
-        message.state.ticks.freshness = .stale
-        message.state.ticks.failure =
-            complaint.word == "unreachable" ? "btc-priced can't be reached" : complaint.message
+        message.state.becomeStale(
+            because: complaint.word == "unreachable" ? "btc-priced can't be reached" : complaint.message)
         show(message)
     }
 
