@@ -49,6 +49,8 @@ package struct ChartTitle: Sendable {
         for (count, what) in [(unconfirmed, "unconfirmed"), (partial, "known in part")] where count > 0 {
             more.insert(StyledLine.Part(text: "  \(count) of \(candles.count) \(what)", style: .bad), at: 0)
         }
+        // What is known of the price comes before what is known of the candles.
+        if let doubt = state.doubt { more.insert(StyledLine.Part(text: "  \(doubt)", style: .bad), at: 0) }
         if state.freshness != .fresh { more.insert(StyledLine.Part(text: "  not current", style: .bad), at: 0) }
         var left = width - parts[0].text.count
         for part in more where part.text.count <= left {

@@ -20,6 +20,11 @@ package enum PriceTexts {
     /// Shown with an unconfirmed price if no warning says why.
     package static let unconfirmed = "Unconfirmed: no second source has confirmed this price."
 
+    /// Shown once after a price that was not current.
+    package static let currentAgain = "The price is current again."
+    /// Shown once after a price that was in doubt.
+    package static let noLongerInDoubt = "The price is no longer in doubt."
+
     /// The age from which a stale price is shown with its age, in seconds.
     private static let day: Int64 = 86_400
 

@@ -1,3 +1,5 @@
+import BTCPriceCore
+import BTCPriceFeature
 import BTCPriceSocket
 import CommandLine
 
@@ -8,6 +10,7 @@ struct GatewayCommand {
     let origins: [String]
     /// Seconds.
     let maxAge: Int64
+    let requirements: PriceRequirements
     let connections: Int
 
     static let program = Program(
@@ -22,7 +25,7 @@ struct GatewayCommand {
                 Sockets that systemd passes take the place of --listen.
 
                 Exit status: 0 if it was stopped, 1 if it can't start, 64 for a wrong command line.
-                """, options: [socketOption, address, names, pages, age, most]),
+                """, options: [socketOption, address, names, pages, age, confirmed, uncertainty, most]),
         version: "btc-price-http \(Product.fullVersion)")
 
     private static let socketOption = Option("--socket", value: "path", "The daemon's socket.", completion: .files)
@@ -39,6 +42,13 @@ struct GatewayCommand {
     private static let age = Option(
         "--max-age", value: "seconds",
         "Treat an older price as missing, unless the request sets max-age. Default: 120.")
+    private static let confirmed = Option(
+        "--confirmed",
+        "Treat a price that no other exchange confirms as missing, unless the request sets confirmed.")
+    private static let uncertainty = Option(
+        "--max-uncertainty", value: "percent",
+        "Treat a price whose uncertainty is larger or not known as missing, unless the request sets max-uncertainty: 0.5%."
+    )
     private static let most = Option(
         "--connections", value: "number",
         "The maximum number of open connections: half of them may be event streams, and a sixteenth may come from one address of another machine. Default: 2048."
@@ -57,6 +67,14 @@ struct GatewayCommand {
         origins =
             try line.value(Self.pages) { text throws(UsageError) in try Self.entries(of: text, AllowList.origin) } ?? []
         maxAge = Int64(try line.number(Self.age, in: 1...31_536_000) ?? 120)
+        requirements = PriceRequirements(
+            trust: line.has(Self.confirmed) ? .confirmed : .all,
+            maxUncertainty: try line.value(Self.uncertainty) { text throws(UsageError) in
+                guard let percent = PriceRequirements.percent(text) else {
+                    throw UsageError("it is a percentage such as 0.5%")
+                }
+                return percent
+            })
         connections = try line.number(Self.most, in: 16...1_000_000) ?? 2048
     }
 

@@ -51,7 +51,8 @@ struct HTTPGateway {
         let streams = NIOLoopBound(
             EventStreams(atMost: limits.streams, socket: socket, kept: kept, on: eventLoop), eventLoop: eventLoop)
         let routes = GatewayRoutes(
-            daemon: daemon, policy: policy, maxAge: command.maxAge, hasRoomForStream: { streams.value.hasRoom })
+            daemon: daemon, policy: policy, maxAge: command.maxAge, requirements: command.requirements,
+            hasRoomForStream: { streams.value.hasRoom })
         let shared = NIOLoopBound(
             GatewayConnection.Environment(
                 limits: limits, table: GatewayConnections(limits: limits), streams: streams.value, executor: executor,

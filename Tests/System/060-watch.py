@@ -121,4 +121,48 @@ def _():
     watch.stop()
 
 
+@scenario("a watch prints no price that is not as required, says when that begins and is over, and tells a doubt before its line", beside=True)
+def _():
+    place, simulator = Place(), replaying("68901.23")
+    known_price(place, "68901.23")
+    daemon = Daemon(place, simulator.urls, "--validation-observe-interval-ms", "1000", sources=("binance", "coinbase"))
+    wait_until(lambda: btcctl(place, "current", "--json").json["confirmation"] == "confirmed", what="a confirmed price")
+    confirmed, exact = Watch(place, "--raw", "--confirmed"), Watch(place, "--max-uncertainty", "1%")
+    bar, young = Watch(place, "--bar", "plain", "--confirmed"), Watch(place, "--raw", "--max-age", "2")
+    both = spawn([BINARIES / "btcctl", "watch", "--format", "{confirmation}", "--socket", place.socket],
+                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    watches = (confirmed, exact, bar, young)
+    for watch in watches:
+        wait_until(lambda: watch.lines, what="a price")
+    simulator.faults("binance always price x1.2")
+    for watch, reason in ((confirmed, "is unconfirmed"), (exact, "has an uncertainty of"), (bar, "is unconfirmed")):
+        wait_until(lambda: any(line.startswith(f"btcctl: No price is printed: that in USD {reason}") for line in watch.errors),
+                   what=lambda: f"the refusal; {watch.errors}")
+    equal(bar.lines[-1], "-")
+    before = len(confirmed.lines), len(exact.lines)
+    # The tick after the next one.
+    tick = btcctl(place, "current", "--json").json["tick"]
+    wait_until(lambda: btcctl(place, "current", "--json").json["tick"] >= tick + 2, what="two ticks")
+    equal((len(confirmed.lines), len(exact.lines)), before)
+    simulator.faults("")
+    for watch in watches[:3]:
+        wait_until(lambda: "The price in USD is printed again." in watch.errors, what=lambda: f"the end; {watch.errors}")
+    wait_until(lambda: bar.lines[-1] == "$68,901.23", what="the bar's price")
+    equal(set(confirmed.lines), {"68901.23"})
+    simulator.faults("* always status 500")
+    wait_until(lambda: any("more than 2 s" in line for line in young.errors), what=lambda: f"the age; {young.errors}")
+    before = len(young.lines)
+    tick = btcctl(place, "current", "--json").json["tick"]
+    wait_until(lambda: btcctl(place, "current", "--json").json["tick"] >= tick + 2, what="two ticks")
+    equal(len(young.lines), before)
+    for watch in watches:
+        watch.stop()
+    both.terminate()
+    lines = both.communicate()[0].splitlines()
+    doubtful, over = lines.index("unconfirmed"), lines.index("The price is no longer in doubt.")
+    assert lines[doubtful - 1].startswith("Unconfirmed: ") and lines[over + 1] == "confirmed", lines
+    assert any(line.startswith("Failed to update value.") for line in lines[over:]), lines
+    daemon.stop()
+
+
 main()

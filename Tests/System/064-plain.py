@@ -179,10 +179,17 @@ def _():
     Answering(contradicted, reply)
     equal(btcctl(contradicted, "current").err, "Unconfirmed: coinbase ($71,827.87) contradicts it.\n")
     result = btcctl(contradicted, "wait", "--timeout", "1s")
-    assert result.err.endswith("and not confirmed: coinbase ($71,827.87) contradicts it\n"), result
+    assert result.err.endswith("and is unconfirmed: coinbase ($71,827.87) contradicts it\n"), result
     result = btcctl(place, "wait", "--above", "70k", "--timeout", "1s")
     equal(result.status, 75)
-    assert "not confirmed" in result.err, result
+    assert "is unconfirmed" in result.err, result
+    for verb in (("current", "--raw"), ("convert", "1btc", "--raw")):
+        for option, reason in ((("--confirmed",), "is unconfirmed"), (("--max-uncertainty", "1%"), "has an unknown uncertainty")):
+            refused = btcctl(place, *verb, *option)
+            equal((refused.status, refused.out, refused.err), (75, "", f"btcctl: No price is printed: that in USD {reason}.\n"))
+    equal(btcctl(place, "current", "--json", "--confirmed").json["error"], "unconfirmed")
+    equal(btcctl(place, "current", "--bar", "plain").out, "$99,999,999.00?\n")
+    equal(btcctl(place, "current", "--bar", "plain", "--confirmed").out, "-\n")
     equal(btcctl(place, "wait", "--above", "70k", "--timeout", "1s", "--unconfirmed").status, 0)
     equal(btcctl(place, "wait", "--confirmed", "--timeout", "1s").status, 75)
     told = Path(tempfile.mkdtemp(), "told")

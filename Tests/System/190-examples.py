@@ -9,6 +9,7 @@ import sys
 
 from lib.btcpriced import *
 from lib import examples
+from lib.terminal import Terminal
 
 SYSTEM_SOCKET = "/run/btc-priced/io.btcpriced.Price"
 LINE = r"[A-Z][a-z]{2} \d{1,2}, \d\d:\d\d - \$[\d,]+\.\d\d"
@@ -162,6 +163,16 @@ def bar_line(room, text):
     command = re.search(r"btcctl watch --bar \w+", text)[0]
     line = room.lines(command, 1)[0]
     assert "68,901.23" in line, line
+
+
+def in_tmux(room, text):
+    """The line is in the configuration of a tmux, which runs in a terminal: its status line has the price."""
+    terminal = Terminal(BTC_PRICED_SOCKET=room.place.socket)
+    conf = room.file("tmux.conf", f"set -g status-interval 1\n{text}")
+    terminal.run(f"TMUX= tmux -S {room.home}/tmux -f {conf} new-session 'sleep 60'")
+    wait_until(lambda: "$68,901.23" in terminal.screen(), what=lambda: f"the price in tmux: {terminal.screen()}")
+    subprocess.run(["tmux", "-S", room.home / "tmux", "kill-server"], check=True)
+    terminal.close()
 
 
 def for_a_bar(room, text):
@@ -318,7 +329,7 @@ WHOLE = [
     ("README.md", "make deb\n", elsewhere("Tests/System/200-package.py", '"dpkg", "-i"', '"status"')),
     ("btcctl.1", "Aug 25", shown_text), ("btcctl.1", "Failed to update", shown_text), ("btcctl.1", "btcctl watch --above", alarm),
     ("btcctl.1", "btcctl convert", convert), ("btcctl.1", "btcctl wait --above", which_first), ("btcctl.1", '"custom/btc"', bar_line),
-    ("btcctl.1", "[btc]", bar_line), ("btcctl.1", "[module/btc]", bar_line), ("btcctl.1", "btcctl current --max-age", for_a_bar),
+    ("btcctl.1", "[btc]", bar_line), ("btcctl.1", "[module/btc]", bar_line), ("btcctl.1", "set -g", in_tmux), ("btcctl.1", "btcctl current --max-age", for_a_bar),
     ("btcctl.1", "btcctl watch --json |", through_jq), ("btcctl.1", "#!/bin/sh", before_a_node), ("btcctl.1", "if state=", no_old_price),
     ("btcctl.1", "btcctl sources -v", explained),
     ("btc-price-http.8", "systemctl edit", elsewhere("Tests/System/200-package.py", "systemctl edit btc-price-http.socket")),

@@ -317,7 +317,24 @@ def _():
         refused = gateway.get(path + ("&" if "?" in path else "?") + "confirmed=1")
         equal(problem(refused, 503), "The price is unconfirmed.")
         assert int(refused.headers["retry-after"]) >= 1, refused
+    equal(problem(gateway.get("/v1/price?confirmed=1"), 503), "The price is unconfirmed.")
+    equal(problem(gateway.get("/v1/price?max-uncertainty=0.5"), 503), "The price has an unknown uncertainty.")
     stop(gateway, daemon, simulator)
+
+
+@scenario("the gateway's options require what a program that knows only its address can't ask for", beside=True)
+def _():
+    simulator, place = replaying("68901.23"), Place()
+    daemon = Daemon(place, simulator.urls, sources=("coinbase",))
+    fresh(place)
+    strict, sure = Gateway(place.socket, "--confirmed"), Gateway(place.socket, "--max-uncertainty", "0.5%")
+    for path in ("/rate/USD", "/exrates/BTC", "/v1/price"):
+        equal(problem(strict.get(path), 503), "The price is unconfirmed.")
+        equal(strict.get(f"{path}?confirmed=0").status, 200)
+        equal(problem(sure.get(path), 503), "The price has an unknown uncertainty.")
+    equal(problem(sure.get("/rate/USD?confirmed=yes"), 400), "confirmed is 0, 1 or strict.")
+    strict.stop()
+    stop(sure, daemon, simulator)
 
 
 @scenario("no request over HTTP makes the daemon request an exchange")

@@ -34,9 +34,13 @@ import Testing
                     timestamps: TimestampFormatter(isUTC: true, isISO: true)))
         #expect(try line("watch --bar=waybar").output() == PriceOutput(form: .bar(.waybar)))
         #expect(
-            try line("wait --below 60000.5 --change 2.5% --above 70k --confirmed").condition()
+            try line("wait --below 60000.5 --change 2.5% --above 70k").condition()
                 == PriceCondition(
-                    above: 70000, below: Price("60000.5") ?? 0, change: .percent(Price("2.5") ?? 0), trust: .confirmed))
+                    above: 70000, below: Price("60000.5") ?? 0, change: .percent(Price("2.5") ?? 0)))
+        #expect(
+            try line("wait --confirmed --max-uncertainty 0.5%").requirements(.usual)
+                == PriceRequirements(trust: .confirmed, maxUncertainty: Price("0.5")))
+        #expect(try line("wait --unconfirmed").requirements(.usual) == PriceRequirements(trust: .all))
         #expect(try line("wait --change 500").condition() == PriceCondition(change: .dollars(500)))
     }
 
@@ -86,15 +90,5 @@ import Testing
             let text = "a\(Character(scalar))b"
             #expect(text.printable == "a\\u{\(String(scalar.value, radix: 16))}b")
         }
-    }
-
-    @Test(arguments: [
-        (PriceCondition.Trust.all, [true, true, true]), (.usual, [true, true, false]),
-        (.confirmed, [false, true, false]),
-    ])
-    func `prices that a condition accepts`(trust: PriceCondition.Trust, expected: [Bool]) {
-        var condition = PriceCondition()
-        condition.trust = trust
-        #expect([.single, .confirmed, .unconfirmed].map { condition.trusts($0) } == expected)
     }
 }

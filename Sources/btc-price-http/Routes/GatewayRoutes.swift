@@ -9,6 +9,8 @@ struct GatewayRoutes: Sendable {
     let policy: AccessPolicy
     /// The age above which a price is treated as missing, seconds, unless the request sets another one.
     let maxAge: Int64
+    /// What else is required of a price, unless the request says otherwise.
+    let requirements: PriceRequirements
     /// Whether another event stream is allowed. Called on the event loop.
     let hasRoomForStream: @Sendable () -> Bool
 
@@ -62,7 +64,7 @@ struct GatewayRoutes: Sendable {
     // MARK: - Ours
 
     private func price(_ request: GatewayRequest) async throws(Problem) -> GatewayResponse {
-        try Problem.check(request, has: "currency", "max-age")
+        try Problem.check(request, has: "currency", "max-age", "confirmed", "max-uncertainty")
         let code = try Self.code(request)
         let (state, list) = try await current(request, code)
         return list.bodies.body(of: "price") {
@@ -117,9 +119,7 @@ struct GatewayRoutes: Sendable {
     // MARK: - Shapes that other programs read
 
     private func aggregate(_ request: GatewayRequest, _ code: String) async throws(Problem) -> GatewayResponse {
-        let isConfirmed = try Self.mustBeConfirmed(request)
         let (state, list) = try await current(request, code)
-        guard !isConfirmed || state.confirmation != .unconfirmed else { throw Self.unconfirmed }
         return list.bodies.body(of: "rate") { Representation(.object(PriceShapes.aggregate(state)), oldest: state) }
             .response(to: request)
     }
@@ -132,18 +132,19 @@ struct GatewayRoutes: Sendable {
         return try await states(request, named?.filter { $0.hasPrefix("BTC_") }.map { String($0.dropFirst(4)) }, body)
     }
 
-    /// A response with the states whose price is not too old, and confirmed if the request wants that.
+    /// A response with the states whose price is not too old, and is as required.
     /// - Parameter named: The currencies in it, as far as they are kept; `nil` for all.
     private func states(
         _ request: GatewayRequest, _ named: [String]? = nil, _ body: ([PriceState]) -> JSON
     ) async throws(Problem) -> GatewayResponse {
-        let isConfirmed = try Self.mustBeConfirmed(request)
+        let requirements = try requirements(of: request)
         let list = try await prices(request)
         let young = list.currencies.map(\.price.state).filter { $0.quote != nil && list.tooOld[$0.currency] == nil }
         guard !young.isEmpty else { throw Problem.unavailable("No price is new enough.", retryAfter: 5) }
         let wanted = named.map { $0.compactMap { code in young.first { $0.currency == code } } } ?? young
-        let states = wanted.filter { !isConfirmed || $0.confirmation != .unconfirmed }
-        guard !states.isEmpty || wanted.isEmpty else { throw Self.unconfirmed }
+        let refusals = wanted.map { requirements.refusal(of: $0, at: list.time) }
+        let states = zip(wanted, refusals).compactMap { $1 == nil ? $0 : nil }
+        if states.isEmpty, let refusal = refusals.first ?? nil { throw Self.refused(refusal) }
         let form = "\(request.path.joined(separator: "/")) \(states.map(\.currency).joined(separator: ","))"
         return list.bodies.body(of: form) {
             let oldest = states.min {
@@ -153,12 +154,25 @@ struct GatewayRoutes: Sendable {
         }.response(to: request)
     }
 
-    private static let unconfirmed = Problem.unavailable("The price is unconfirmed.", retryAfter: 5)
+    private static func refused(_ refusal: PriceRequirements.Refusal) -> Problem {
+        .unavailable("The price \(refusal.predicate).", retryAfter: 5)
+    }
 
-    private static func mustBeConfirmed(_ request: GatewayRequest) throws(Problem) -> Bool {
-        guard let text = request["confirmed"] else { return false }
-        guard ["0", "1"].contains(text) else { throw Problem(.badRequest, "confirmed is 0 or 1.") }
-        return text == "1"
+    private func requirements(of request: GatewayRequest) throws(Problem) -> PriceRequirements {
+        var requirements = requirements
+        if let text = request["confirmed"] {
+            guard let trust = ["0": PriceRequirements.Trust.all, "1": .usual, "strict": .confirmed][text] else {
+                throw Problem(.badRequest, "confirmed is 0, 1 or strict.")
+            }
+            requirements.trust = trust
+        }
+        if let text = request["max-uncertainty"] {
+            guard let percent = PriceRequirements.percent(text) else {
+                throw Problem(.badRequest, "max-uncertainty is a number of percent from 0.0001 to 100, such as 0.5.")
+            }
+            requirements.maxUncertainty = percent
+        }
+        return requirements
     }
 
     // MARK: - Monitoring and prices
@@ -189,12 +203,12 @@ struct GatewayRoutes: Sendable {
         return try await daemon.prices(maxAge: maxAge, for: request.client)
     }
 
-    /// The price in a currency, which is not too old, and the list that it is from.
+    /// The price in a currency, which is not too old and is as required, and the list that it is from.
     /// - Parameter code: ISO 4217; `nil` for the first currency.
     private func current(
         _ request: GatewayRequest, _ code: String?
     ) async throws(Problem) -> (state: PriceState, list: PriceList) {
-        let maxAge = try maxAge(request)
+        let (maxAge, requirements) = (try maxAge(request), try requirements(of: request))
         let currency = try await daemon.kept().currency(code).currency
         let list = try await daemon.prices(in: currency, maxAge: maxAge, for: request.client)
         let state = try list.currency(currency).price.state
@@ -202,7 +216,10 @@ struct GatewayRoutes: Sendable {
         guard state.quote != nil else {
             throw .unavailable("There is no price in \(currency) yet\(reason).", retryAfter: 5)
         }
-        guard let old = list.tooOld[currency] else { return (state, list) }
+        guard let old = list.tooOld[currency] else {
+            if let refusal = requirements.refusal(of: state, at: list.time) { throw Self.refused(refusal) }
+            return (state, list)
+        }
         guard let age = old.age?.components.seconds else {
             throw .unavailable("The age of the price in \(currency) is not known\(reason).", retryAfter: 5)
         }

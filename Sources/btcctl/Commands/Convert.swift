@@ -32,9 +32,10 @@ enum Convert {
                 --json print them all.
 
                 Exit status: 0 with a price (a stale one says so on standard error), 1 with none, 64 for a wrong command line, \
-                69 if the daemon can't be reached, 74 if standard output can't be written, 75 if the price is older than --max-age.
+                69 if the daemon can't be reached, 74 if standard output can't be written, 75 if the price is not as \
+                --max-age, --confirmed or --max-uncertainty require.
                 """,
-            options: [.socket, .currency] + Option.policies + [
+            options: [.socket, .currency] + Option.policies + Option.requirements + [
                 .json,
                 Option("--raw", "Print the exact number alone: money, or bitcoin for money without another currency."),
             ],

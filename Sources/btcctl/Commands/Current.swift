@@ -12,14 +12,15 @@ enum Current {
                 Examples:
                   btcctl current                                  Aug 25, 14:30 - $68,901.23
                   btcctl current --raw                            68901.23, for scripts
-                  btcctl current --max-age 5m || echo too old
+                  btcctl current --raw --max-age 1m --confirmed   fails if old or unconfirmed
                   btcctl current --format '{price} {age}'
                   btcctl current -c EUR                           Aug 25, 14:30 - €59,411.02
 
                 Exit status: 0 with a price (a stale one says so on standard error), 1 with none, 64 for a wrong command line, \
-                69 if the daemon can't be reached, 74 if standard output can't be written, 75 if the price is older than \
-                --max-age. With --bar: 0 whatever fails.
-                """, options: [.socket, .currency] + Option.policies + Option.forms + [.bar])
+                69 if the daemon can't be reached, 74 if standard output can't be written, 75 if the price is not as \
+                --max-age, --confirmed or --max-uncertainty require. With --bar: 0 whatever fails.
+                """,
+            options: [.socket, .currency] + Option.policies + Option.requirements + Option.forms + [.bar])
     ) { line throws(UsageError) in
         try run(line.asking(), line.output())
     }
@@ -37,7 +38,7 @@ enum Current {
 
     /// Requests the daemon's state.
     /// - Parameter patience: The timeout of the connection and of the call.
-    /// - Throws: ``Complaint``, also if the price is too old.
+    /// - Throws: ``Complaint``, also if the price is not as required.
     static func state(
         _ asking: AskingOptions, patience: Duration = .seconds(5)
     ) throws(Complaint) -> StateMessage {
@@ -45,6 +46,11 @@ enum Current {
             connection throws(ClientError) in
             try connection.getPrice(asking.policy, in: Connecting.currency(asking.currency), maxAge: asking.maxAge)
         }
-        do throws(PriceTooOld) { return try result.get() } catch { throw .tooOld(error) }
+        let message: StateMessage
+        do throws(PriceTooOld) { message = try result.get() } catch { throw .tooOld(error) }
+        if let refusal = asking.requirements.refusal(of: message.state, at: .now()) {
+            throw Complaint(refusal, message.state)
+        }
+        return message
     }
 }

@@ -38,6 +38,7 @@ struct Wait {
     private let timeout: Duration?
     /// If it is empty, any fresh price is enough.
     private let condition: PriceCondition
+    private let requirements: PriceRequirements
     private let output: PriceOutput
     private let printer: PricePrinter
     private var conditions: ConditionWatch
@@ -52,6 +53,7 @@ struct Wait {
         socket = line.socket
         currency = try line.currency()
         condition = try line.condition()
+        requirements = try line.requirements(.usual)
         timeout = try line.value(Self.timeLimit, duration)
         output = try line.output()
         printer = PricePrinter(output)
@@ -106,10 +108,10 @@ struct Wait {
                         interruption: signals)
                     isHeard = true
                     if message.state.freshness == .fresh, let quote = message.state.quote,
-                        !condition.trusts(message.state.confirmation)
+                        let refusal = requirements.refusal(of: message.state, at: .now())
                     {
-                        reason = "it is \(Self.text(quote)), and not confirmed"
-                        if message.state.confirmation == .unconfirmed, let warning = message.state.standing.warning {
+                        reason = "it is \(Self.text(quote)), and \(refusal.predicate)"
+                        if refusal == .unconfirmed, let warning = message.state.standing.warning {
                             reason += ": \(warning)"
                         }
                     } else if message.state.freshness == .fresh, let quote = message.state.quote {

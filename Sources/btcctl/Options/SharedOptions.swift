@@ -33,14 +33,17 @@ extension Option {
         "--sats", "Show the satoshis that one unit of the currency buys. With --json, this changes nothing.")
     static let bar = Option(
         "--bar", value: "name",
-        "Print the format of this status bar: waybar, i3blocks or polybar. On any failure, the line is still valid and the exit status 0.",
+        "Print the format of this status bar: waybar, i3blocks, polybar, or plain text for any other. On any failure, the line is still valid and the exit status 0.",
         completion: .words(Bar.allCases.map(\.rawValue)))
     static let refresh = Option(
         "--refresh", "Request the price from the exchanges now; if that fails, show the held price.")
     static let noCache = Option(
         "--no-cache", "Request the price from the exchanges now; if that fails, exit with status 1.")
     static let maxAge = Option(
-        "--max-age", value: "duration", "Fail with status 75 if the price is older: 30s, 5m.")
+        "--max-age", value: "duration", "Take no price that is older: 30s, 5m.")
+    static let maxUncertainty = Option(
+        "--max-uncertainty", value: "percent",
+        "Take no price whose uncertainty is larger, or not known: '0.5%'.")
     static let utc = Option("--utc", "Print times in UTC, not in the local time zone.")
     static let iso = Option("--iso", "Print times as in 2026-08-25T14:30:05+02:00.")
     static let color = Option(
@@ -61,15 +64,18 @@ extension Option {
     static let times = [utc, iso]
     static let forms = [jsonLines, raw, format, sats] + times
     static let policies = [refresh, noCache, maxAge]
-    static let conditions = [above, below, change, unconfirmed, confirmed]
+    static let requirements = [confirmed, maxUncertainty]
+    static let conditions = [above, below, change, unconfirmed] + requirements
 }
 
 /// The daemon to request the price from, and the policy.
 struct AskingOptions: Equatable {
     var socket: String?
     var policy = CachePolicy.localFirst
-    /// The maximum age of the price.
+    /// The maximum age of the price, which the daemon judges.
     var maxAge: Duration?
+    /// What else is required of the price.
+    var requirements = PriceRequirements()
     /// ISO 4217; `nil` for the currency in `BTCCTL_CURRENCY`, otherwise the daemon's first.
     var currency: String?
 }
@@ -92,7 +98,22 @@ extension ParsedLine {
         if has(.refresh), has(.noCache) { throw UsageError("--refresh and --no-cache exclude each other") }
         return AskingOptions(
             socket: socket, policy: has(.noCache) ? .noCache : has(.refresh) ? .remoteFirst : .localFirst,
-            maxAge: try value(.maxAge, duration), currency: try currency())
+            maxAge: try value(.maxAge, duration), requirements: try requirements(.all), currency: try currency())
+    }
+
+    /// - Parameter usual: The trust if no option says another one.
+    func requirements(_ usual: PriceRequirements.Trust) throws(UsageError) -> PriceRequirements {
+        if has(.unconfirmed), has(.confirmed) {
+            throw UsageError("--unconfirmed and --confirmed exclude each other")
+        }
+        return PriceRequirements(
+            trust: has(.unconfirmed) ? .all : has(.confirmed) ? .confirmed : usual,
+            maxUncertainty: try value(.maxUncertainty) { text throws(UsageError) in
+                guard let percent = PriceRequirements.percent(text) else {
+                    throw UsageError("it is a percentage such as 0.5%")
+                }
+                return percent
+            })
     }
 
     func output() throws(UsageError) -> PriceOutput {
@@ -122,15 +143,12 @@ extension ParsedLine {
     }
 
     func condition() throws(UsageError) -> PriceCondition {
-        if has(.unconfirmed), has(.confirmed) {
-            throw UsageError("--unconfirmed and --confirmed exclude each other")
-        }
-        return PriceCondition(
+        PriceCondition(
             above: try value(.above, positivePrice), below: try value(.below, positivePrice),
             change: try value(.change) { text throws(UsageError) in
                 text.hasSuffix("%")
                     ? .percent(try positive(text.dropLast(), "2% or 500")) : .dollars(try positive(text, "2% or 500"))
-            }, trust: has(.unconfirmed) ? .all : has(.confirmed) ? .confirmed : .usual)
+            })
     }
 }
 

@@ -10,6 +10,8 @@ enum Bar: String, CaseIterable {
     case i3blocks
     /// A `custom/script` module of polybar, with its formatting tags.
     case polybar
+    /// The text alone, for tmux, conky, xfce4-genmon and others: a price in doubt has a question mark.
+    case plain
 
     /// The timeout for a bar. A daemon on the same machine responds at once.
     static let patience: Duration = .seconds(1)
@@ -34,6 +36,8 @@ enum Bar: String, CaseIterable {
         var isDerived = false
         /// Whether only one of the exchanges gives a price.
         var isSingle = false
+        /// Whether the price is in doubt, or was at its moment.
+        var isInDoubt = false
 
         /// The content if there is no price to show.
         static func failed(_ why: String) -> Content {
@@ -73,6 +77,7 @@ enum Bar: String, CaseIterable {
         case .i3blocks: Self.block(content)
         case .polybar:
             content.color.map { "%{F\($0)}\(content.text)%{F-}" } ?? content.text
+        case .plain: content.isInDoubt ? content.text.replacing(content.short, with: "\(content.short)?") : content.text
         }
     }
 
@@ -109,6 +114,7 @@ extension Bar.Content {
                 + [model.reason].compactMap(\.self)).joined(separator: "\n"),
             condition: !isFresh ? .stale : model.isUnconfirmed || isDerived ? .unconfirmed : .ok,
             direction: model.trend, isDerived: isDerived,
-            isSingle: isFresh && state.confirmation == .single && state.standing.warning != nil)
+            isSingle: isFresh && state.confirmation == .single && state.standing.warning != nil,
+            isInDoubt: state.doubt != nil)
     }
 }

@@ -22,7 +22,7 @@ enum ExitStatus {
     static let unreachable: Int32 = 69
     /// EX_IOERR: standard output or a file can't be written.
     static let outputFailed: Int32 = 74
-    /// EX_TEMPFAIL: the price is older than wanted or less precise, did not come in time, or the daemon is busy.
+    /// EX_TEMPFAIL: the price is older, less sure or less precise than wanted, did not come in time, or the daemon is busy.
     static let tooOld: Int32 = 75
     /// EX_NOPERM: not allowed for this user.
     static let notPermitted: Int32 = 77
@@ -30,7 +30,7 @@ enum ExitStatus {
 
 /// An error that ends a command: a word for programs, a line for people and an exit status for scripts.
 struct Complaint: Error, Equatable {
-    /// `unreachable`, `noPrice`, `tooOld`, `tooCoarse`, `timedOut`, `busy`, `permissionDenied`, `usage`, `internal`
+    /// `unreachable`, `noPrice`, `tooOld`, `unconfirmed`, `uncertain`, `tooCoarse`, `timedOut`, `busy`, `permissionDenied`, `usage`, `internal`
     let word: String
     /// Without control characters, which may be the daemon's or the command line's.
     let message: String
@@ -114,6 +114,15 @@ struct Complaint: Error, Equatable {
             message += " " + (reason == PriceState.pausedFailure ? PriceTexts.pause(.paused) : "Reason: \(reason)")
         }
         return Complaint(word: "tooOld", message: message, status: ExitStatus.tooOld)
+    }
+
+    /// The price is not as the command line requires.
+    init(_ refusal: PriceRequirements.Refusal, _ state: PriceState) {
+        let warning = refusal == .unconfirmed ? state.standing.warning.map { ": \($0)" } : nil
+        self.init(
+            word: refusal.word,
+            message: "No price is printed: that in \(state.currency) \(refusal.predicate)\(warning ?? "").",
+            status: ExitStatus.tooOld)
     }
 
     /// - Parameters:

@@ -16,32 +16,12 @@ struct PriceCondition: Equatable {
         case change
     }
 
-    /// Which prices are considered.
-    enum Trust: Equatable {
-        /// All prices, unconfirmed ones included.
-        case all
-        /// All prices except unconfirmed ones.
-        case usual
-        /// Only prices that another exchange confirms.
-        case confirmed
-    }
-
     var above: Price?
     var below: Price?
     var change: Change?
-    var trust = Trust.usual
 
     /// The number of conditions that are set.
     var count: Int { (above == nil ? 0 : 1) + (below == nil ? 0 : 1) + (change == nil ? 0 : 1) }
-
-    /// Whether a price with this confirmation is considered.
-    func trusts(_ confirmation: Confirmation?) -> Bool {
-        switch trust {
-        case .all: true
-        case .usual: confirmation != .unconfirmed
-        case .confirmed: confirmation == .confirmed
-        }
-    }
 }
 
 /// Checks prices against the conditions. Each condition is reported once, when it begins to hold. A change is measured from the

@@ -21,6 +21,9 @@ struct PriceOutput: Equatable {
     /// Whether the price is shown as the satoshis that one unit of its currency buys.
     var isInSatoshis = false
 
+    /// What is required of a price to be printed.
+    var requirements = PriceRequirements()
+
     var isJSON: Bool { form == .json }
 
     /// A model that shows prices and times as they are printed.

@@ -37,7 +37,7 @@ struct ExecEvent: Equatable {
 struct ExecSink: WatchSink {
     private let command: String
     private let model: PriceViewModel
-    private let condition: PriceCondition
+    private let requirements: PriceRequirements
     /// `nil` for every change.
     private var conditions: ConditionWatch?
     /// The newest event during a command, which runs again for it.
@@ -55,7 +55,7 @@ struct ExecSink: WatchSink {
     init(_ command: String, _ condition: PriceCondition, _ output: PriceOutput) {
         self.command = command
         model = output.model()
-        self.condition = condition
+        requirements = output.requirements
         conditions = condition.count > 0 ? ConditionWatch(condition) : nil
         Signals.catchChildren()
     }
@@ -65,14 +65,11 @@ struct ExecSink: WatchSink {
         refresh()
         last = message
         var message = message
-        if message.state.quote != nil, !self.condition.trusts(message.state.confirmation) {
-            // An untrusted price is not passed on. But a command that displays the price must learn that the previous one is stale.
-            guard conditions == nil, self.condition.trust == .usual, let told = lastChange, told.freshness == .fresh
-            else {
-                return
-            }
+        if let refusal = requirements.refusal(of: message.state, at: .now()) {
+            // It is not passed on. But a command that displays the price must learn that the previous one is stale.
+            guard conditions == nil, let told = lastChange, told.freshness == .fresh else { return }
             message.state = told
-            message.state.becomeStale(because: "the newer price is not confirmed")
+            message.state.becomeStale(because: "the newer price \(refusal.predicate)")
         }
         let state = message.state
         var condition: PriceCondition.Kind?

@@ -1,4 +1,5 @@
 import BTCPriceCore
+import BTCPriceFeature
 import BTCPriceSocket
 import CommandLine
 import Glibc
@@ -13,9 +14,13 @@ struct Watch {
                   btcctl watch
                   btcctl watch -c EUR,USD
                   btcctl watch --bar waybar
+                  btcctl watch --raw --max-age 10s --confirmed | feed-the-till
                   btcctl watch --above 70k --exec 'notify-send "Bitcoin $BTCCTL_PRICE"'
 
                 On a terminal, the price is redrawn in place. On a pipe, each tick is one line. The watch survives a restart of the daemon.
+
+                A price that is not as --max-age, --confirmed or --max-uncertainty require is not printed; standard error says when \
+                that begins and when it is over.
 
                 With --exec, watch prints nothing and runs the command with sh at each change of the price or of its freshness. \
                 With --above, --below or --change, it runs the command when the condition begins to hold. An unconfirmed price \
@@ -24,7 +29,8 @@ struct Watch {
 
                 Exit status: 64 for a wrong command line, 69 if the daemon can't be reached at the start, 74 if standard output \
                 can't be written. With --bar, it waits for the daemon and shows the error meanwhile.
-                """, options: [.socket, codes, live] + Option.forms + [.bar, .color, exec] + Option.conditions)
+                """,
+            options: [.socket, codes, live] + Option.forms + [.bar, .color, exec] + Option.conditions + [.maxAge])
     ) { line throws(UsageError) in
         var watch = try Watch(line)
         return watch.run()
@@ -71,12 +77,15 @@ struct Watch {
     private var lookAt: ContinuousClock.Instant?
 
     private init(_ line: ParsedLine) throws(UsageError) {
-        let (output, condition, command) = (try line.output(), try line.condition(), line.text(Self.exec))
-        if command == nil, condition != PriceCondition() {
+        var output = try line.output()
+        let (condition, command) = (try line.condition(), line.text(Self.exec))
+        if command == nil, condition.count > 0 || line.has(.unconfirmed) {
             throw UsageError(
-                "--above, --below, --change, --confirmed and --unconfirmed say when to run --exec; to wait for them: btcctl wait"
+                "--above, --below, --change and --unconfirmed say when to run --exec; to wait for them: btcctl wait"
             )
         }
+        output.requirements = try line.requirements(command == nil ? .all : .usual)
+        output.requirements.maxAge = try line.value(.maxAge, duration)
         if command?.allSatisfy(\.isWhitespace) == true { throw UsageError("--exec has no command") }
         if command != nil, output.form != .text {
             throw UsageError("with --exec nothing is printed: it excludes --json, --raw, --format and --bar")
@@ -109,7 +118,7 @@ struct Watch {
         } else if isTerminal, output.form == .text {
             sink = TerminalSink(output, isColored: isColored, currencies: currencies ?? [])
         } else {
-            sink = LineSink(output, isColored: isColored)
+            sink = LineSink(output, isColored: isColored, namesCurrency: (currencies?.count ?? 1) > 1)
         }
     }
 

@@ -53,6 +53,24 @@ extension WatchSink {
     func finish() {}
 }
 
+/// The currencies whose price is not printed because it is not as required.
+private struct RefusedPrices {
+    private var currencies: Set<String> = []
+
+    /// Why a price is not printed; `nil` if it is. Says when that begins and when it is over.
+    mutating func refusal(of state: PriceState, _ output: PriceOutput, at now: ObservationTime) -> Complaint? {
+        guard let refusal = output.requirements.refusal(of: state, at: now) else {
+            if state.quote != nil, currencies.remove(state.currency) != nil, !output.isJSON {
+                Output.complain("The price in \(state.currency) is printed again.")
+            }
+            return nil
+        }
+        let complaint = Complaint(refusal, state)
+        if currencies.insert(state.currency).inserted { Output.tell(complaint, json: output.isJSON) }
+        return complaint
+    }
+}
+
 /// Prints one line per tick and currency, for pipes.
 struct LineSink: WatchSink {
     /// What was printed last for one currency.
@@ -65,29 +83,47 @@ struct LineSink: WatchSink {
 
     private let output: PriceOutput
     private let isColored: Bool
+    /// Whether a bare number needs its currency.
+    private let namesCurrency: Bool
     private var printed: [String: Printed] = [:]
+    private var refused = RefusedPrices()
 
     var wantsNewestOnly: Bool { false }
     var tellsOfSimulator: Bool { !output.isJSON }
 
-    init(_ output: PriceOutput, isColored: Bool) {
+    /// - Parameter namesCurrency: Whether a bare number needs its currency.
+    init(_ output: PriceOutput, isColored: Bool, namesCurrency: Bool = false) {
         self.output = output
         self.isColored = isColored
+        self.namesCurrency = namesCurrency && output.form == .raw
     }
 
     mutating func show(_ message: StateMessage) {
-        var before = printed[message.state.currency] ?? Printed(printer: PricePrinter(output))
-        defer { printed[message.state.currency] = before }
+        let now = ObservationTime.now()
+        guard refused.refusal(of: message.state, output, at: now) == nil else { return }
+        let currency = message.state.currency
+        var before = printed[currency] ?? Printed(printer: PricePrinter(output))
+        defer { printed[currency] = before }
         let (printer, model) = (before.printer, before.printer.model)
-        if let line = printer.line(message, at: .now()) { Output.line(isColored ? colored(line, model) : line) }
-        guard !output.isJSON else { return }
+        let line = printer.line(message, at: now)
+        // The notes come before the first line that they concern.
+        if !output.isJSON { tellNotes(on: model, &before) }
+        guard let line else { return }
+        Output.line((namesCurrency ? "\(currency) " : "") + (isColored ? colored(line, model) : line))
+    }
+
+    private func tellNotes(on model: PriceViewModel, _ before: inout Printed) {
         if let banner = model.banner, banner != before.lastBanner {
             for note in [banner, model.reason].compactMap(\.self) { Output.complain(note) }
         }
+        if model.banner == nil, before.lastBanner != nil { Output.complain(PriceTexts.currentAgain) }
         before.lastBanner = model.banner
         // Print the warning once, not whenever the number in it changes.
         let isNew = model.isUnconfirmed && !before.wasUnconfirmed || model.warning != nil && !before.hasWarned
         if let doubt = model.doubt, isNew { Output.complain(doubt) }
+        if model.doubt == nil, before.wasUnconfirmed || before.hasWarned {
+            Output.complain(PriceTexts.noLongerInDoubt)
+        }
         before.wasUnconfirmed = model.isUnconfirmed
         before.hasWarned = model.warning != nil
     }
@@ -115,6 +151,7 @@ struct BarSink: WatchSink {
     private let printer: PricePrinter
     private var last: StateMessage?
     private var lastLine: String?
+    private var refused = RefusedPrices()
 
     var waitsForDaemon: Bool { true }
     var patience: Duration { Bar.patience }
@@ -125,12 +162,20 @@ struct BarSink: WatchSink {
     }
 
     mutating func show(_ message: StateMessage) {
+        let now = ObservationTime.now()
+        // A bar keeps the last line that it got, so it gets one without a price.
+        if let complaint = refused.refusal(of: message.state, printer.output, at: now) {
+            return put(bar.line(.failed(complaint.message)))
+        }
         last = message
-        if let line = printer.line(message, at: .now()) { put(line) }
+        if let line = printer.line(message, at: now) { put(line) }
     }
 
     mutating func lost(_ complaint: Complaint) {
-        guard let last, last.state.quote != nil else { return put(bar.line(.failed(complaint.message))) }
+        // Whether the last price is still as required is not known.
+        guard let last, last.state.quote != nil, printer.output.requirements == PriceRequirements() else {
+            return put(bar.line(.failed(complaint.message)))
+        }
         printer.model.updatesFailed(Self.reason(complaint))
         put(bar.line(Bar.Content(last.state, printer.model)))
     }
@@ -199,8 +244,12 @@ struct TerminalSink: WatchSink {
         model.show(last.state, at: now)
         if let lost { model.updatesFailed(lost) }
         let size = Screen.size
+        let refusal = output.requirements.refusal(of: last.state, at: now).map { Complaint($0, last.state) }
         var lines =
-            currencies.count > 1 ? table(at: now) : view.lines(last.state, model, at: now, width: size.width)
+            currencies.count > 1
+            ? table(at: now)
+            : refusal.map { [StyledLine(PriceTexts.placeholder), StyledLine($0.message)] }
+                ?? view.lines(last.state, model, at: now, width: size.width)
         let words = notes.flatMap { Table.wrapped($0.split(separator: " ").map(String.init), width: size.width) }
         // The price comes first if there is no room for both.
         if words.count + lines.count <= size.height { lines.insert(contentsOf: words.map { StyledLine($0) }, at: 0) }
@@ -214,6 +263,10 @@ struct TerminalSink: WatchSink {
             guard let state = states[currency]?.state else { return nil }
             let model = output.model()
             model.show(state, at: now)
+            if let refusal = output.requirements.refusal(of: state, at: now) {
+                notes.append(Complaint(refusal, state).message)
+                return [currency] + Array(repeating: PriceTexts.placeholder, count: 4)
+            }
             if let lost { model.updatesFailed(lost) }
             notes += (model.notes + [model.reason].compactMap(\.self)).map { "\(currency): \($0)" }
             let age = state.age(at: now).map { "\(Table.text($0.age)) old" } ?? PriceTexts.placeholder
