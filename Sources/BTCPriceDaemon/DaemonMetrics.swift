@@ -43,13 +43,20 @@ struct DaemonMetrics {
                 "How far the median of the markets may be from the price, in its currency. Absent if the price is stale."
             ) { $0.record.state.standing.uncertainty.map { $0.plusMinus.description } },
             gauge("price_24h_open", "The first price of the last 24 hours.") {
-                $0.record.state.day?.open.description
+                day(of: $0.record.state)?.open.description
             },
             gauge("price_24h_high", "The highest price of the last 24 hours.") {
-                $0.record.state.day?.high.description
+                day(of: $0.record.state)?.high.description
             },
             gauge("price_24h_low", "The lowest price of the last 24 hours.") {
-                $0.record.state.day?.low.description
+                day(of: $0.record.state)?.low.description
+            },
+            gauge(
+                "price_24h_since_timestamp_seconds",
+                "When the first price of the last 24 hours was observed, Unix time."
+            ) { day(of: $0.record.state).map { Self.seconds($0.since.milliseconds) } },
+            gauge("price_24h_known_seconds", "How much of the last 24 hours is known.") {
+                day(of: $0.record.state)?.coveredMinutes.map { "\($0 * 60)" }
             },
             states("price_state", "Whether the price is current.", ["fresh", "stale", "none", "paused"]) {
                 isTicking ? $0.record.state.freshness.rawValue : "paused"
@@ -79,6 +86,8 @@ struct DaemonMetrics {
                 }),
         ]
     }
+
+    private func day(of state: PriceState) -> PriceDay? { state.shownDay(at: now.wall) }
 
     private func age(of state: PriceState) -> Int64? {
         guard let quote = state.quote else { return nil }

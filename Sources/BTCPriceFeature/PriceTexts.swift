@@ -63,12 +63,14 @@ package enum PriceTexts {
         }
     }
 
-    /// `24 h: +1.25 %, low $67,800.00, high $69,120.50`
+    /// `24 h: +1.25 %, low $67,800.00, high $69,120.50`, and if much of it is not known: ` (700 of 1440 minutes)`.
     package static func day(_ day: PriceDay, currency: String, at now: Timestamp) -> String {
         let money = MoneyFormatter()
+        let minutes = (now.milliseconds - day.since.milliseconds) / 60_000
+        let gaps = day.coveredMinutes.flatMap { $0 * 6 < minutes * 5 ? " (\($0) of \(minutes) minutes)" : nil }
         return "\(span(of: day, at: now)): \(percent(day.changePercent)), "
             + "low \(money.string(from: day.low, currency: currency)), "
-            + "high \(money.string(from: day.high, currency: currency))"
+            + "high \(money.string(from: day.high, currency: currency))\(gaps ?? "")"
     }
 
     /// What is to be known of a candle: `38 of 60 minutes`, and `in doubt: 3 of 60 ticks` or, if nothing else is known, `unconfirmed`.

@@ -31,9 +31,6 @@ package final class PriceViewModel {
     /// The direction of the last 24 hours; that of the last change if they are not known.
     package private(set) var trend = PriceDirection.flat
 
-    /// The minimum length of a day's data for ``day``, milliseconds. Less is not meaningful.
-    private static let shortestDay: Int64 = 120_000
-
     private let render: RenderPriceAndTimestamp
     private var value: Price?
     private var age: Duration?
@@ -67,10 +64,7 @@ package final class PriceViewModel {
         timestamp = formatted?.timestamp ?? PriceTexts.placeholder
         if let value, let new = state.quote?.value, new != value { direction = new > value ? .up : .down }
         value = state.quote?.value ?? value
-        // While the ticks are paused, the day is not updated.
-        let known =
-            state.failure == PriceState.pausedFailure
-            ? nil : state.day.flatMap { now.wall.milliseconds - $0.since.milliseconds < Self.shortestDay ? nil : $0 }
+        let known = state.shownDay(at: now.wall)
         day = known.map { PriceTexts.day($0, currency: state.currency, at: now.wall) }
         trend = known.map { $0.change > .zero ? .up : $0.change < .zero ? .down : .flat } ?? direction
         age = state.age(at: now)?.age ?? state.ageByWallClock(at: now)

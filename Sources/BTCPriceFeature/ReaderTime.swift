@@ -82,6 +82,14 @@ package enum ReaderTime {
             second: moments.count > 1 && match.output.4 != nil ? Timestamp(milliseconds: moments[1] * 1000) : nil)
     }
 
+    /// The midnight of UTC that begins the day which a text names, such as `2026-08-25` or `yesterday`; `nil` if it names no day.
+    /// - Parameter time: What ``reading(_:isUTC:now:)`` has read.
+    package static func utcDay(_ text: String, read time: Timestamp, isUTC: Bool, now: Timestamp) -> Timestamp? {
+        guard ["today", "yesterday"].contains(text) || text.wholeMatch(of: /\d{4}-\d\d-\d\d/) != nil else { return nil }
+        let date = TimestampFormatter(isUTC: isUTC, isISO: true).date(of: time)
+        return try? reading(date, isUTC: true, now: now).time
+    }
+
     /// The last second of the year 9999.
     private static let latest: Int64 = 253_402_300_799
 

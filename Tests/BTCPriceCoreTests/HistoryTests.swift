@@ -125,7 +125,8 @@ final class MemoryArchive: CandleArchive {
         #expect(
             day
                 == PriceDay(
-                    since: Timestamp(milliseconds: Self.midnight * 1000), open: 100, high: 100, low: 100, close: 100))
+                    since: Timestamp(milliseconds: Self.midnight * 1000), open: 100, high: 100, low: 100, close: 100,
+                    until: Timestamp(milliseconds: Self.midnight * 1000), coveredMinutes: 1))
         // The store's candles: one is too old, and one is of the present minute from before a restart.
         history.restore(
             [
@@ -138,11 +139,14 @@ final class MemoryArchive: CandleArchive {
         #expect((known.open, known.high, known.low, known.close) == (80, 130, 70, 99))
         #expect(known.since.milliseconds / 1000 == Self.midnight - 1439 * 60)
         #expect(known.isBackfilled)
+        #expect(known.coveredMinutes == 3 && known.until?.milliseconds == Self.midnight * 1000 + 1000)
         #expect((known.change, known.changePercent) == (19, price("23.75")))
         // A minute later the first candle is out of the day.
         day = history.add(state("99"), isTick: true, at: at(60))
         #expect(day?.open == 85)
         #expect(history.day(of: .usd, at: at(60)) == day)
+        let end = Timestamp(milliseconds: (Self.midnight + 120) * 1000)
+        #expect(history.day(of: .usd, at: at(300))?.until == end, "while nothing comes, its end stands still")
         #expect(history.day(of: .eur, at: at(60)) == nil)
         // A day later no candle is left.
         #expect(history.add(state(nil), isTick: true, at: at(2 * 86_400)) == nil)

@@ -138,4 +138,30 @@ import Testing
             doubtful: doubtful)
         #expect(PriceTexts.notes(on: candle, minutes: 60) == expected)
     }
+
+    @Test func `a day says since when and how much of it is known, and stands still while the ticks are paused`() {
+        let now = Timestamp(milliseconds: 86_400_000)
+        var state = PriceState.empty()
+        let day = { (minutes: Int64, covered: Int64?) in
+            PriceDay(
+                since: Timestamp(milliseconds: now.milliseconds - minutes * 60_000), open: 100, high: 130, low: 90,
+                close: 99, coveredMinutes: covered)
+        }
+        let texts = [day(1439, 1200), day(1439, 1100), day(30, nil), day(30, 24)].map {
+            PriceTexts.day($0, currency: "USD", at: now)
+        }
+        #expect(
+            texts == [
+                "24 h: -1.00 %, low $90.00, high $130.00",
+                "24 h: -1.00 %, low $90.00, high $130.00 (1100 of 1439 minutes)",
+                "since 30 min: -1.00 %, low $90.00, high $130.00",
+                "since 30 min: -1.00 %, low $90.00, high $130.00 (24 of 30 minutes)",
+            ])
+        state.day = day(1, 1)
+        #expect(state.shownDay(at: now) == nil)
+        state.day = day(2, 2)
+        #expect(state.shownDay(at: now) == state.day)
+        state.ticks.failure = PriceState.pausedFailure
+        #expect(state.shownDay(at: now) == nil)
+    }
 }

@@ -44,7 +44,13 @@ import Testing
                 for (text, expected) in [(day, start), ("today", start), ("yesterday", before)] {
                     let read = try ReaderTime.reading(text, isUTC: false, now: now).time
                     #expect(read.milliseconds == expected * 1000, "\(text)")
+                    // The day of UTC has the same date.
+                    let utcDay = ReaderTime.utcDay(text, read: read, isUTC: false, now: now)
+                    let formatter = TimestampFormatter(isUTC: true, isISO: true)
+                    #expect(
+                        utcDay.map(formatter.string) == TimestampFormatter(isISO: true).date(of: read) + "T00:00:00Z")
                 }
+                #expect(ReaderTime.utcDay("24h", read: now, isUTC: false, now: now) == nil)
                 #expect(TimestampFormatter(isISO: true).date(of: now) == day)
             }
         }

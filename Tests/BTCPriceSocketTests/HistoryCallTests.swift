@@ -69,11 +69,12 @@ import Testing
             #expect(throws: JSONFieldError.self, "\(name) \(wrong)") { try Candle(json: JSONValue(.object(json))) }
         }
         let day = PriceDay(
-            since: Timestamp(milliseconds: 1000), open: 100, high: 130, low: 90, close: 99, isBackfilled: true)
+            since: Timestamp(milliseconds: 1000), open: 100, high: 130, low: 90, close: 99, isBackfilled: true,
+            until: Timestamp(milliseconds: 9000), coveredMinutes: 700)
         #expect(try PriceDay(json: JSONValue(.object(day.json))) == day)
         #expect(
             JSON.object(day.json).text
-                == #"{"since":1000,"open":"100","high":"130","low":"90","change":"-1","changePercent":"-1","backfilled":true}"#
+                == #"{"since":1000,"open":"100","high":"130","low":"90","change":"-1","changePercent":"-1","backfilled":true,"until":9000,"coveredMinutes":700}"#
         )
         #expect(PriceDay(since: day.since, open: 0, high: 0, low: 0, close: 0).changePercent == 0)
     }

@@ -286,7 +286,7 @@ def readme_history(room, text):
     equal(at, (0, f"{worth}\n", ""))
     equal(history, (0, "", ""))
     lines = (room.home / "quarter.csv").read_text().splitlines()
-    equal((lines[0], len(lines)), ("time,start,open,high,low,close,ticks,fresh,origin,covered_minutes,doubtful", 91))
+    equal((lines[0], len(lines)), ("time,start,open,high,low,close,ticks,fresh,origin,covered_minutes,doubtful,currency,pair", 91))
 
 
 def with_sqlite3(room, text):

@@ -140,11 +140,12 @@ def _():
     assert days["currency"] == "EUR" and len(days["candles"]) >= 729, len(days["candles"])
     shown = {line.split()[0]: line.split()[1:5] for line in btcctl(place, "history", "-c", "EUR", "--since", "2y", "--step", "1d").out.splitlines()}
     for candle in days["candles"][:-1]:
-        equal([candle[name] for name in ("open", "high", "low", "close")], shown[candle["time"].replace(".000Z", "+00:00")])
+        equal([candle[name] for name in ("open", "high", "low", "close")], shown[candle["time"].replace(".000Z", "Z")])
     table = gateway.get("/v1/history?since=3h&step=1m&format=csv")
     equal(table.headers["content-type"], "text/csv; charset=utf-8; header=present")
     rows = table.body.decode().split("\r\n")
-    equal(rows[0], "time,open,high,low,close,ticks,fresh,origin,covered_minutes,doubtful")
+    equal(rows[0], "time,open,high,low,close,ticks,fresh,origin,covered_minutes,doubtful,currency,pair")
+    assert rows[1].endswith(",USD,BTC/USD") and "link" not in table.headers, rows[1]
     assert rows[1].startswith(minutes["candles"][0]["time"] + "," + minutes["candles"][0]["open"]), rows[:2]
     equal(gateway.get("/v1/history?since=3h&step=1m", Accept="text/csv").headers["content-type"], table.headers["content-type"])
     moment = minutes["candles"][60]
@@ -208,6 +209,14 @@ def _():
         times += [candle["time"] for candle in part["candles"]]
         since, parts = part["next"], parts + 1
     assert times == sorted(set(times)) and len(times) > 4500 and parts == 3, (len(times), parts)
+    # A table has no member for that.
+    path, rows = "/v1/history?since=300d&step=1h&format=csv&currency=USD", []
+    while path:
+        part = gateway.get(path)
+        rows += part.body.decode().split("\r\n")[1:-1]
+        link = part.headers.get("link")
+        path = link and "/v1/history" + re.fullmatch(r'<(\?.*)>; rel="next"', link)[1]
+    equal([row.split(",")[0] for row in rows], times)
 
     # However a request is spelled, its body is made once.
     def cost(targets):

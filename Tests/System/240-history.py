@@ -567,6 +567,13 @@ def _():
     assert "the clock is set forward" in missing.err, missing
     leap = btcctl(place, "history", "--since", "2024-02-28", "--until", "2024-03-02", "--step", "1d", "--utc").out
     equal([line.split("T")[0] for line in leap.splitlines()], ["2024-02-28", "2024-02-29", "2024-03-01"])
+    # The days that were asked for are those that are printed, wherever the reader is.
+    for zone in ("Pacific/Pago_Pago", "Pacific/Honolulu", "America/Los_Angeles", "America/New_York", "America/Sao_Paulo", "UTC",
+                 "Europe/London", "Europe/Berlin", "Asia/Kolkata", "Asia/Kathmandu", "Asia/Tokyo", "Pacific/Kiritimati"):
+        out = btcctl(place, "history", "--since", "2024-02-28", "--until", "2024-03-02", "--step", "1d", "--csv",
+                     environment={"TZ": zone}).out
+        equal([row["time"] for row in csv.DictReader(out.splitlines())],
+              ["2024-02-28T00:00:00Z", "2024-02-29T00:00:00Z", "2024-03-01T00:00:00Z"], zone)
     equal(btcctl(place, "at", "2024-02-29T12:00Z", "--raw").out, "60036\n")
     equal(btcctl(place, "at", "2025-02-29").status, 64)
     daemon.stop()

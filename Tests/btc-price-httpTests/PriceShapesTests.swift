@@ -110,9 +110,10 @@ import Testing
         )
         let whole = Candle(start: 1_795_340_400, open: 1, high: 3, low: 1, close: 2, origin: "kraken")
         #expect(
-            PriceShapes.csv([candle, whole]).split(separator: "\r\n") == [
-                "time,open,high,low,close,ticks,fresh,origin,covered_minutes,doubtful",
-                "2026-11-22T09:40:00.000Z,1,3,1,2,60,59,own,38,0", "2026-11-22T09:40:00.000Z,1,3,1,2,0,0,kraken,,",
+            PriceShapes.csv([candle, whole], of: "EUR").split(separator: "\r\n") == [
+                "time,open,high,low,close,ticks,fresh,origin,covered_minutes,doubtful,currency,pair",
+                "2026-11-22T09:40:00.000Z,1,3,1,2,60,59,own,38,0,EUR,BTC/EUR",
+                "2026-11-22T09:40:00.000Z,1,3,1,2,0,0,kraken,,,EUR,BTC/EUR",
             ])
     }
 

@@ -67,7 +67,9 @@ struct DayWindow: Sendable {
         if before != nil { day.add(last) }
         return PriceDay(
             since: Timestamp(milliseconds: day.start * 1000), open: day.open, high: day.high, low: day.low,
-            close: day.close, isBackfilled: day.origin != Candle.own)
+            close: day.close, isBackfilled: day.origin != Candle.own,
+            until: Timestamp(milliseconds: min(second, last.start + Candle.Step.minute.seconds) * 1000),
+            coveredMinutes: Int64(known.count))
     }
 
     private mutating func measure() { before = known.dropLast().whole }

@@ -130,6 +130,15 @@ package struct PriceState: Sendable, Hashable {
         quote.map { .milliseconds(max(0, now.wall.milliseconds - $0.timestamp.milliseconds)) }
     }
 
+    /// The minimum length of a day's data that mean something, milliseconds.
+    private static let shortestDay: Int64 = 120_000
+
+    /// The day to show; `nil` while less than two minutes of it are known, and while the ticks are paused, when it stands still.
+    package func shownDay(at now: Timestamp) -> PriceDay? {
+        guard failure != Self.pausedFailure else { return nil }
+        return day.flatMap { now.milliseconds - $0.since.milliseconds < Self.shortestDay ? nil : $0 }
+    }
+
     /// The state to send at `boottime`. A fresh state that has become too old is sent as stale, with a reason.
     ///
     /// This prevents a stuck ticker from showing an old price as current.
@@ -201,9 +210,18 @@ package struct PriceDay: Sendable, Hashable {
     package var close: Price
     /// Whether minutes that this daemon has not seen are filled with candles from an exchange.
     package var isBackfilled: Bool
+    /// When the last of its minutes ends, or the present; `nil` if a daemon does not say it.
+    package var until: Timestamp?
+    /// How many of its 1,440 minutes are known; `nil` if a daemon does not say it.
+    package var coveredMinutes: Int64?
 
-    package init(since: Timestamp, open: Price, high: Price, low: Price, close: Price, isBackfilled: Bool = false) {
+    package init(
+        since: Timestamp, open: Price, high: Price, low: Price, close: Price, isBackfilled: Bool = false,
+        until: Timestamp? = nil, coveredMinutes: Int64? = nil
+    ) {
         self.since = since
+        self.until = until
+        self.coveredMinutes = coveredMinutes
         self.open = open
         self.high = high
         self.low = low

@@ -43,6 +43,11 @@ extension PriceDay: JSONMessage {
         try fields.required("change", &change, .decimal)
         fields.derived("changePercent", .string(changePercent.description))
         try fields.required("backfilled", &isBackfilled, .flag)
+        // A daemon of version 1.0.0 does not send these.
+        if fields.isReading || until != nil { try fields.optional("until", &until, .time) }
+        if fields.isReading || coveredMinutes != nil {
+            try fields.optional("coveredMinutes", &coveredMinutes, .integer)
+        }
         guard fields.isReading else { return }
         close = open + change
         guard Currency.pricesOfAny.contains(close) else { throw JSONFieldError(field: "change") }

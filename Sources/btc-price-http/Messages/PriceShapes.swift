@@ -35,12 +35,15 @@ enum PriceShapes {
     }
 
     static func day(_ day: PriceDay) -> JSONObject {
-        [
+        var object: JSONObject = [
             "since": .string(HTTPDate.rfc3339(day.since.milliseconds)), "open": .string(day.open.description),
             "high": .string(day.high.description), "low": .string(day.low.description),
             "change": .string(day.change.description), "changePercent": .string(day.changePercent.description),
             "backfilled": .bool(day.isBackfilled),
         ]
+        object["until"] = day.until.map { .string(HTTPDate.rfc3339($0.milliseconds)) }
+        object["coveredMinutes"] = day.coveredMinutes.map { .integer($0) }
+        return object
     }
 
     /// A candle. What is not known of it is left out.
@@ -57,14 +60,14 @@ enum PriceShapes {
     }
 
     /// Candles as comma-separated values (RFC 4180). A number that is not known is empty.
-    static func csv(_ candles: [Candle]) -> String {
+    static func csv(_ candles: [Candle], of currency: String) -> String {
         let number = { (number: Int64?) in number.map(String.init) ?? "" }
         let rows = candles.map { candle in
             "\(HTTPDate.rfc3339(candle.start * 1000)),\(candle.open),\(candle.high),\(candle.low),\(candle.close),"
                 + "\(candle.ticks),\(candle.fresh),\(candle.origin),"
-                + "\(number(candle.coveredMinutes)),\(number(candle.doubtful))\r\n"
+                + "\(number(candle.coveredMinutes)),\(number(candle.doubtful)),\(currency),BTC/\(currency)\r\n"
         }
-        return "time,open,high,low,close,ticks,fresh,origin,covered_minutes,doubtful\r\n" + rows.joined()
+        return "time,open,high,low,close,ticks,fresh,origin,covered_minutes,doubtful,currency,pair\r\n" + rows.joined()
     }
 
     /// A currency with its price, if that is not too old.

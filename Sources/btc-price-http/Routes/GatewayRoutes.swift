@@ -33,7 +33,10 @@ struct GatewayRoutes: Sendable {
     }
 
     private func route(_ request: GatewayRequest) async throws(Problem) -> GatewayResponse {
-        let history = HistoryRoutes(daemon: daemon)
+        let history = HistoryRoutes(
+            daemon: daemon,
+            requirements: PriceRequirements(
+                trust: requirements.trust, maxUncertainty: requirements.maxUncertainty, maxAge: .seconds(maxAge)))
         switch request.path.joined(separator: "/") {
         case "": return page.response(to: request)
         case "openapi.json": return openAPI.response(to: request)
@@ -258,7 +261,7 @@ struct GatewayRoutes: Sendable {
 struct Page: Sendable {
     /// The SHA-256 of what is between the tags in index.html. Tests/System/230-http.py compares them with the page.
     private static let digests = (
-        script: "Uuo7oGebrbwV9eW3juSPTZmiwP+KmT5AzEt6Q9/XAgk=",
+        script: "DaGylIyAtsAAXxhRwIGTU0O6I7IQoytKO3Vf+E0efNM=",
         style: "rCNE5/5/qIWw/grkdVnwGSb7owpvBCzNrMdjXycf3hE="
     )
     private static let policy =

@@ -8,6 +8,8 @@ struct HistoryRoutes: Sendable {
     private static let most = 2000
 
     let daemon: DaemonClient
+    /// What is required of a price that a rate is made of, with its age.
+    let requirements: PriceRequirements
 
     func history(_ request: GatewayRequest) async throws(Problem) -> GatewayResponse {
         try Problem.check(request, has: "currency", "since", "until", "step", "format")
@@ -18,10 +20,11 @@ struct HistoryRoutes: Sendable {
         guard ["json", "csv"].contains(format) else { throw Problem(.badRequest, "format is json or csv.") }
         // If the search for a coarser step fails, the candles are still sent.
         let coarser = format == "csv" ? nil : try? await coarser(query, than: known, for: request.client)
-        return known.bodies.body(of: "\(format) \(coarser?.rawValue ?? "")") {
+        var response = known.bodies.body(of: "\(format) \(coarser?.rawValue ?? "")") {
             if format == "csv" {
                 return Representation(
-                    PriceShapes.csv(known.candles), contentType: "text/csv; charset=utf-8; header=present")
+                    PriceShapes.csv(known.candles, of: known.currency),
+                    contentType: "text/csv; charset=utf-8; header=present")
             }
             return Representation(
                 .object([
@@ -31,6 +34,20 @@ struct HistoryRoutes: Sendable {
                     "coarser": coarser.map { .string($0.rawValue) } ?? .null,
                 ]))
         }.response(to: request, vary: "Accept")
+        // A table has no member that says where it goes on (RFC 8288).
+        if format == "csv", let next = known.next {
+            response.headers.add(name: "link", value: "<\(Self.query(of: request, since: next))>; rel=\"next\"")
+        }
+        return response
+    }
+
+    /// The query of a request with another start, as a relative reference.
+    private static func query(of request: GatewayRequest, since: Timestamp) -> String {
+        let others = request.parameters.filter { $0.name != "since" }
+        let since = (name: "since", value: HTTPDate.rfc3339(since.milliseconds))
+        // The values have been read as times, codes and words, in which only a zone's sign needs an escape.
+        return "?"
+            + (others + [since]).map { "\($0.name)=\($0.value.replacing("+", with: "%2B"))" }.joined(separator: "&")
     }
 
     func price(_ request: GatewayRequest) async throws(Problem) -> GatewayResponse {
@@ -106,9 +123,11 @@ struct HistoryRoutes: Sendable {
                 }
             }
         }
+        // A price that is not shown makes no rate.
+        let current = list.currencies.map(\.price.state).filter { requirements.refusal(of: $0, at: list.time) == nil }
         let body: JSONObject = [
             "prices": .array(prices.sorted { $0.key > $1.key }.map { .object($0.value) }),
-            "exchangeRates": .object(PriceShapes.exchangeRates(list.currencies.map(\.price.state))),
+            "exchangeRates": .object(PriceShapes.exchangeRates(current)),
             "step": .string(longest.rawValue),
         ]
         return Representation(.object(body)).response(to: request)

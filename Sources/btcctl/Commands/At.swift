@@ -72,7 +72,7 @@ struct At {
         }
         (self.amounts, self.currency) = (amounts, currency)
         let now = ObservationTime.now().wall
-        (time, note) = try moment(line.words[0], isUTC: line.has(.utc), now: now)
+        (time, _, note) = try moment(line.words[0], isUTC: line.has(.utc), now: now)
         guard time <= now else { throw UsageError("the moment '\(line.words[0])' is in the future") }
         maxStep = try line.choice(Self.longestStep, among: StepChoice.steps)?.step
         fetch = line.has(Self.fetchFlag)

@@ -80,10 +80,9 @@ struct ChartView {
         var (requested, currency) = ([Candle](), self.currency)
         let state = try Connecting.withDaemon(socket: socket) { connection throws(ClientError) in
             if isNew {
+                let start = Timestamp(milliseconds: (span.seconds.map { now - $0 } ?? 0) * 1000)
                 let asked = History.Request(
-                    currency: named,
-                    from: Timestamp(milliseconds: (span.seconds.map { now - $0 } ?? 0) * 1000),
-                    to: Timestamp(milliseconds: (now + 1) * 1000), days: days)
+                    currency: named, span: start..<Timestamp(milliseconds: (now + 1) * 1000), days: days)
                 requested = []
                 try History.request(asked, span.step, &connection) { candles, named in
                     requested += candles
@@ -102,10 +101,7 @@ struct ChartView {
         if isNew { (candles, self.currency, minute) = (requested, currency, present) }
         // Between two requests for candles, append the current price.
         if !isNew, state.freshness == .fresh, let price = state.quote?.value {
-            // A warning about a price that no other exchange contradicts says that it is alone.
-            let isInDoubt =
-                state.confirmation == .unconfirmed || state.standing.warning != nil && state.confirmation != .single
-            candles.append(Candle(start: now, price, isInDoubt: isInDoubt))
+            candles.append(Candle(start: now, price, isInDoubt: state.doubt != nil))
         }
         return state
     }

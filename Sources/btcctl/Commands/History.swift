@@ -18,8 +18,9 @@ enum History {
 
         var socket: String?
         var currency: String?
-        var from: Timestamp
-        var to: Timestamp
+        var span: Range<Timestamp>
+        /// The same for days of UTC, if it differs: a day that is named is that of UTC.
+        var utcDays: Range<Timestamp>?
         /// What is to be known of the two times.
         var notes: [String] = []
         /// `nil` for the shortest one that covers the span and gives a table of readable length.
@@ -27,6 +28,9 @@ enum History {
         var days = DayZone.utc
         var form = Form.text
         var timestamps = TimestampFormatter()
+
+        /// The span that candles of this step are wanted of.
+        func span(_ step: Candle.Step) -> Range<Timestamp> { step == .day && days == .utc ? utcDays ?? span : span }
     }
 
     static let verb = Verb(
@@ -64,11 +68,9 @@ enum History {
     private static func request(_ line: ParsedLine) throws(UsageError) -> Request {
         if line.has(csv), line.has(.json) { throw UsageError("only one of --csv and --json can be printed") }
         let (now, isUTC) = (ObservationTime.now().wall, line.has(.utc))
-        let read = { (text: String) throws(UsageError) -> (time: Timestamp, note: String?) in
-            try moment(text, isUTC: isUTC, now: now)
-        }
+        let read = { (text: String) throws(UsageError) in try moment(text, isUTC: isUTC, now: now) }
         let from = try line.value(since, read)
-        let to = try line.value(until, read) ?? (time: now, note: nil)
+        let to = try line.value(until, read) ?? (time: now, utcDay: nil, note: nil)
         let start = from?.time ?? Timestamp(milliseconds: now.milliseconds - 24 * 3_600_000)
         guard start < to.time else {
             let text = line.text(since) ?? "24h"
@@ -77,8 +79,10 @@ enum History {
                     ?? "--since: '\(text)' is in the future")
         }
         let chosen = try line.choice(step, among: StepChoice.allCases)
+        let (first, end) = (from?.utcDay ?? start, to.utcDay ?? to.time)
         return Request(
-            socket: line.socket, currency: try line.currency(), from: start, to: to.time,
+            socket: line.socket, currency: try line.currency(), span: start..<to.time,
+            utcDays: first < end ? first..<end : nil,
             notes: [from?.note, to.note].compactMap(\.self), step: chosen?.step, days: try line.dayZone(),
             form: line.has(csv) ? .csv : line.has(.json) ? .json : .text, timestamps: line.timestamps)
     }
@@ -88,7 +92,9 @@ enum History {
 
     private static func run(_ options: Request) -> Int32 {
         let isTable = options.form == .text && isatty(STDOUT_FILENO) == 1
-        let coverage = HistoryCoverage(from: options.from, to: min(options.to, ObservationTime.now().wall))
+        let wanted = options.span(options.step ?? .second)
+        let coverage = HistoryCoverage(
+            from: wanted.lowerBound, to: min(wanted.upperBound, ObservationTime.now().wall))
         var table: [[String]] = []
         var (count, known) = (Int64(0), Int64(0))
         var (isFirst, note) = (true, String?.none)
@@ -139,12 +145,14 @@ enum History {
         _ options: Request, _ step: Candle.Step, _ connection: inout PriceConnection,
         _ take: ([Candle], String) -> Void
     ) throws(ClientError) {
+        let span = options.span(step)
         var query = HistoryQuery(
-            currency: Connecting.currency(options.currency), from: options.from, to: options.to, step: step, more: true)
+            currency: Connecting.currency(options.currency), from: span.lowerBound, to: span.upperBound, step: step,
+            more: true)
         guard step == .day, options.days == .local else {
             return try connection.history(query) { candles, currency, _ in take(candles, currency) }
         }
-        let days = ReaderDays(from: options.from, to: options.to, calendar: ReaderCalendar(isUTC: false))
+        let days = ReaderDays(from: span.lowerBound, to: span.upperBound, calendar: ReaderCalendar(isUTC: false))
         guard let hours = days.hours else { return }
         (query.from, query.to, query.step) = (hours.from, hours.to, .hour)
         var (known, minutes, currency) = ([Candle](), [Candle](), Currency.usd.rawValue)
@@ -166,7 +174,8 @@ enum History {
     private static func covering(
         _ options: Request, _ coverage: HistoryCoverage, _ connection: inout PriceConnection
     ) throws(ClientError) -> (Candle.Step, [Candle], String) {
-        let length = (options.to.milliseconds - options.from.milliseconds) / 1000
+        let (from, to) = (options.span.lowerBound, options.span.upperBound)
+        let length = (to.milliseconds - from.milliseconds) / 1000
         let shortest: Candle.Step = length <= 3 * 3600 ? .minute : length <= 7 * 86_400 ? .hour : .day
         var best: (step: Candle.Step, candles: [Candle], currency: String, known: Int64)?
         for step in Candle.Step.allCases where step >= shortest {
@@ -175,8 +184,10 @@ enum History {
             if step > shortest {
                 // A local day begins at most a day before that of UTC.
                 let earlier = step == .day && options.days == .local ? step.seconds : 0
-                let start = step.start(of: options.from.wholeSeconds)
-                longer.from = Timestamp(milliseconds: (start - earlier) * 1000)
+                let start = step.start(of: options.span(step).lowerBound.wholeSeconds)
+                let earliest = Timestamp(milliseconds: (start - earlier) * 1000)
+                longer.span = earliest..<to
+                longer.utcDays = options.utcDays.map { earliest..<$0.upperBound }
             }
             try request(longer, step, &connection) {
                 candles += $0

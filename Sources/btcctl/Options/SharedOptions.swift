@@ -196,15 +196,17 @@ func duration(_ text: String) throws(UsageError) -> Duration {
 }
 
 /// Reads a point in time.
-/// - Returns: The time, and a note if it occurs twice.
-func moment(_ text: String, isUTC: Bool, now: Timestamp) throws(UsageError) -> (time: Timestamp, note: String?) {
+/// - Returns: The time; the midnight of UTC that begins the day, if it names one; and a note if it occurs twice.
+func moment(
+    _ text: String, isUTC: Bool, now: Timestamp
+) throws(UsageError) -> (time: Timestamp, utcDay: Timestamp?, note: String?) {
     do throws(ReaderTime.Mistake) {
         let read = try ReaderTime.reading(text, isUTC: isUTC, now: now)
         let exact = TimestampFormatter(isUTC: isUTC, isISO: true)
         let note = read.second.map { second in
             "\(text) occurs twice: this is the first one, \(exact.string(from: read.time)). The second one is \(exact.string(from: second))."
         }
-        return (read.time, note)
+        return (read.time, ReaderTime.utcDay(text, read: read.time, isUTC: isUTC, now: now), note)
     } catch {
         throw UsageError(error.message)
     }

@@ -66,7 +66,7 @@ struct FormatTemplate: Equatable {
     private static func value(
         of field: Field, _ state: PriceState, _ model: PriceViewModel, at now: ObservationTime
     ) -> String {
-        let quote = state.quote
+        let (quote, day) = (state.quote, state.shownDay(at: now.wall))
         let text: String? =
             switch field {
             case .price: model.price
@@ -87,10 +87,10 @@ struct FormatTemplate: Equatable {
             case .symbol: Currency(rawValue: state.currency).map { String($0.symbol.filter { $0 != " " }) }
             case .sats: quote.map { SatoshiFormatter.number($0.value).description }
             case .tick: "\(state.ticks.number)"
-            case .change24h: state.day.map { PriceTexts.percent($0.changePercent) }
-            case .high24h: state.day.map { MoneyFormatter().string(from: $0.high, currency: state.currency) }
-            case .low24h: state.day.map { MoneyFormatter().string(from: $0.low, currency: state.currency) }
-            case .since24h: state.day.map { PriceTexts.span(of: $0, at: now.wall) }
+            case .change24h: day.map { PriceTexts.percent($0.changePercent) }
+            case .high24h: day.map { MoneyFormatter().string(from: $0.high, currency: state.currency) }
+            case .low24h: day.map { MoneyFormatter().string(from: $0.low, currency: state.currency) }
+            case .since24h: day.map { PriceTexts.span(of: $0, at: now.wall) }
             case .timestamp: quote.map { "\($0.timestamp.milliseconds)" }
             }
         return text ?? PriceTexts.placeholder

@@ -10,7 +10,8 @@ enum DayZone: String, CaseIterable {
 }
 
 struct HistoryText {
-    static let csvHeader = "time,start,open,high,low,close,ticks,fresh,origin,covered_minutes,doubtful"
+    static let csvHeader =
+        "time,start,open,high,low,close,ticks,fresh,origin,covered_minutes,doubtful,currency,pair"
 
     /// ISO 4217
     let currency: String
@@ -51,6 +52,7 @@ struct HistoryText {
         var fields = [iso(candle), "\(candle.start)"] + prices(candle)
         fields += ["\(candle.ticks)", "\(candle.fresh)", candle.origin]
         fields += [candle.coveredMinutes, candle.doubtful].map { $0.map(String.init) ?? "" }
+        fields += [currency, "BTC/\(currency)"]
         return fields.joined(separator: ",")
     }
 
@@ -115,6 +117,8 @@ struct HistoryText {
     private func iso(_ candle: Candle) -> String {
         var timestamps = timestamps
         timestamps.isISO = true
+        // In another zone a day of UTC would have the date of the day before.
+        if step == .day, days == .utc { timestamps.isUTC = true }
         return timestamps.string(from: start(of: candle))
     }
 
