@@ -32,6 +32,8 @@ package final class PriceViewModel {
     package private(set) var trend = PriceDirection.flat
 
     private let render: RenderPriceAndTimestamp
+    /// Whether the price is shown as what one unit of the currency buys.
+    private let isAmount: Bool
     private var value: Price?
     private var age: Duration?
 
@@ -40,6 +42,7 @@ package final class PriceViewModel {
         priceFormatter: any PriceFormatter = MoneyFormatter(),
         timestampFormatter: TimestampFormatter = TimestampFormatter()
     ) {
+        isAmount = priceFormatter is SatoshiFormatter
         render = RenderPriceAndTimestamp(priceFormatter: priceFormatter, timestampFormatter: timestampFormatter)
     }
 
@@ -61,6 +64,9 @@ package final class PriceViewModel {
         let formatted = state.quote.map { render.execute($0, isDerived: state.derivation != nil) }
         derivation = state.derivation.map(PriceTexts.derivation)
         price = formatted?.price ?? PriceTexts.placeholder
+        // What is computed from an uncertain price is as uncertain.
+        let isApproximate = state.doubt != nil || state.freshness != .fresh
+        if isAmount, formatted != nil, isApproximate, derivation == nil { price = "about \(price)" }
         timestamp = formatted?.timestamp ?? PriceTexts.placeholder
         if let value, let new = state.quote?.value, new != value { direction = new > value ? .up : .down }
         value = state.quote?.value ?? value

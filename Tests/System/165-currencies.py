@@ -86,6 +86,8 @@ def verbs():
     daemon = daemon_of(simulator)
     for code in ("USD", "EUR"):
         fresh_in(daemon.place, code)
+        # An amount at an unconfirmed price is "about".
+        wait_until(lambda: btcctl(daemon.place, "current", "-c", code, "--json").json["confirmation"] != "unconfirmed", what=f"a sure {code}")
     equal(btcctl(daemon.place, "convert", "0.05btc", "eur").out, "0.05 BTC = 5,000,000 sat = €2,962.70\n")
     equal(btcctl(daemon.place, "convert", "250eur", "250usd", "--raw").out, "0.00421912\n0.00362845\n")
     equal(btcctl(daemon.place, "convert", "250eur", "usd").out, "€250.00 = 0.00421912 BTC = 421,912 sat = $290.70\n")

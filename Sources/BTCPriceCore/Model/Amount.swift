@@ -26,7 +26,7 @@ package struct Amount: Sendable, Hashable {
             }
         }
 
-        var isMoney: Bool {
+        package var isMoney: Bool {
             if case .money = self { true } else { false }
         }
     }

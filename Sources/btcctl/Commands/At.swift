@@ -98,14 +98,13 @@ struct At {
             throw .tooCoarse(text.range(of: known.candle), canFetch: !fetch)
         }
         let unit = Currency(rawValue: currency) ?? .usd
+        let price = ConversionPrice(known.candle, known.price, isCoarse: known.isCoarse, in: unit)
         let wanted = amounts.map { $0.amount(in: unit) }
         switch form {
         case .text:
             Output.line(text.line(known, at: time))
             Output.line(text.description(of: known.candle))
-            for amount in wanted {
-                Output.line(Convert.text(amount, amount.converted(at: known.price), unit))
-            }
+            for amount in wanted { Output.line(price.text(amount)) }
         case .raw:
             if known.isCoarse {
                 Output.complain("The exact moment is not known, only the \(text.range(of: known.candle)).")
@@ -118,21 +117,22 @@ struct At {
             }
         case .json:
             for amount in wanted.isEmpty ? [nil] : wanted as [Amount?] {
-                Output.line(Self.json(known, amount, unit, at: time))
+                Output.line(Self.json(known, amount, price, at: time))
             }
         }
         return ExitStatus.success
     }
 
-    private static func json(_ known: PriceAt, _ amount: Amount?, _ unit: Currency, at time: Timestamp) -> String {
+    private static func json(
+        _ known: PriceAt, _ amount: Amount?, _ price: ConversionPrice, at time: Timestamp
+    ) -> String {
         var object: JSONObject = [
-            "currency": .string(unit.rawValue), "time": .integer(time.milliseconds),
+            "currency": .string(price.currency.rawValue), "time": .integer(time.milliseconds),
             "price": .string(known.price.description), "step": .string(known.step.rawValue),
-            "candle": .object(known.candle.json),
+            "candle": .object(known.candle.json), "approximate": .bool(price.isApproximate),
         ]
         if let amount {
-            let members = Convert.json(amount, amount.converted(at: known.price), unit).members
-            for member in members { object[member.name] = member.value }
+            for member in Convert.json(amount, price).members { object[member.name] = member.value }
         }
         return Output.json("at", .object(object))
     }

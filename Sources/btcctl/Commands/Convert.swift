@@ -110,13 +110,14 @@ enum Convert {
                 }
                 switch form {
                 case .text:
-                    let isDerived = [price, other?.price].contains { $0?.message.state.derivation != nil }
-                    let last = other.map { Amount($0.money, .money($0.price.currency)) }
-                    Output.line(text(amount, converted, price.currency, last, isDerived: isDerived))
+                    let last = other.map {
+                        (Amount($0.money, .money($0.price.currency)), price.isApproximate || $0.price.isApproximate)
+                    }
+                    Output.line(price.known.text(amount, and: last))
                 case .raw:
                     Output.line((other?.money ?? (own == nil ? converted.money : converted.btc)).description)
                 case .json:
-                    var object = json(amount, converted, price.currency)
+                    var object = json(amount, price.known)
                     object["state"] = .object(price.message.json(at: now))
                     if let other {
                         object[Amount.Unit.money(other.price.currency).name] = .string(other.money.description)
@@ -141,24 +142,24 @@ enum Convert {
         if case .money(let currency) = unit { currency.rawValue } else { nil }
     }
 
-    /// `0.05 BTC = 5,000,000 sat = $3,445.06`: the given amount, then the other units. By a derived price, `≈` instead of `=`.
-    /// - Parameter last: The amount in one more currency; `nil` for none.
-    static func text(
-        _ amount: Amount, _ converted: ConvertedAmount, _ currency: Currency, _ last: Amount? = nil,
-        isDerived: Bool = false
-    ) -> String {
-        let others = [Amount.Unit.btc, .sat, .money(currency)].filter { $0 != amount.unit }
-        return ([amount] + others.map { Amount(converted[$0], $0) } + [last].compactMap(\.self))
-            .map(AmountFormatter().string(from:)).joined(separator: isDerived ? " ≈ " : " = ")
-    }
-
-    /// An amount in every unit, all digits.
-    static func json(_ amount: Amount, _ converted: ConvertedAmount, _ currency: Currency) -> JSONObject {
-        [
+    /// An amount in every unit, all digits, and the range of those that an approximate price makes.
+    static func json(_ amount: Amount, _ price: ConversionPrice) -> JSONObject {
+        let units = [Amount.Unit.btc, .sat, .money(price.currency)]
+        let converted = amount.converted(at: price.value)
+        var object: JSONObject = [
             "amount": .string(amount.value.description), "unit": .string(amount.unit.name),
-            "btc": .string(converted.btc.description), "sat": .string(converted.sat.description),
-            Amount.Unit.money(currency).name: .string(converted.money.description),
         ]
+        for unit in units { object[unit.name] = .string(converted[unit].description) }
+        object["approximate"] = .bool(price.isApproximate)
+        var range = JSONObject()
+        for unit in units where amount.unit.isMoney != unit.isMoney {
+            guard let ends = price.range(of: amount, in: unit) else { continue }
+            range[unit.name] = .object([
+                "low": .string(ends.lowerBound.description), "high": .string(ends.upperBound.description),
+            ])
+        }
+        if !range.members.isEmpty { object["range"] = .object(range) }
+        return object
     }
 }
 
@@ -166,9 +167,12 @@ enum Convert {
 private struct CurrentPrices {
     /// A price, and the state that it is from.
     struct Known {
-        let value: Price
-        let currency: Currency
+        let known: ConversionPrice
         let message: StateMessage
+
+        var value: Price { known.value }
+        var currency: Currency { known.currency }
+        var isApproximate: Bool { known.isApproximate }
     }
 
     let asking: AskingOptions
@@ -179,10 +183,8 @@ private struct CurrentPrices {
     /// - Parameter currency: `nil` for the default currency.
     mutating func price(in currency: String?) throws(Complaint) -> Known {
         let message = try state(in: currency)
-        guard let quote = message.state.quote, let known = Currency(rawValue: quote.currency) else {
-            throw .noPrice(message.state.failure)
-        }
-        return Known(value: quote.value, currency: known, message: message)
+        guard let known = ConversionPrice(message.state) else { throw .noPrice(message.state.failure) }
+        return Known(known: known, message: message)
     }
 
     private mutating func state(in currency: String?) throws(Complaint) -> StateMessage {
