@@ -29,9 +29,9 @@ package struct ConversionPrice: Sendable, Hashable {
     }
 
     /// `0.05 BTC = 5,000,000 sat = $3,445.06`: an amount, then the other units. What an approximate price makes has only the digits that
-    /// are known, and its range: `0.05 BTC = 5,000,000 sat = about $3,380 ($3,329.53 to $3,425.62)`.
-    /// - Parameter last: The amount in one more currency, and whether it is approximate; `nil` for none.
-    package func text(_ amount: Amount, and last: (amount: Amount, isApproximate: Bool)? = nil) -> String {
+    /// are known, and its range: `0.05 BTC = 5,000,000 sat = about $3,397 ($3,329.53 to $3,425.62)`.
+    /// - Parameter last: The amount in one more currency, and the price of that one; `nil` for none.
+    package func text(_ amount: Amount, and last: (amount: Amount, price: ConversionPrice)? = nil) -> String {
         let converted = amount.converted(at: value)
         var text = AmountFormatter().string(from: amount)
         for unit in [Amount.Unit.btc, .sat, .money(currency)] where unit != amount.unit {
@@ -42,15 +42,15 @@ package struct ConversionPrice: Sendable, Hashable {
             }
             let range = range(of: amount, in: unit)
             text +=
-                sign(isApproximate)
-                + Self.text(other, knownTo: range.map { ($0.upperBound - $0.lowerBound).divided(by: 2, places: 8) })
+                sign()
+                + Self.text(other, knownTo: range.map { ($0.upperBound - $0.lowerBound).divided(by: 2, places: 12) })
             if let range {
                 let ends = [range.lowerBound, range.upperBound].map { AmountFormatter().string(from: Amount($0, unit)) }
                 text += " (\(ends[0]) to \(ends[1]))"
             }
         }
         guard let last else { return text }
-        return text + sign(last.isApproximate) + AmountFormatter().string(from: last.amount)
+        return text + sign(with: last.price) + AmountFormatter().string(from: last.amount)
     }
 
     /// An amount in another unit at the ends of the price's range; `nil` without a range.
@@ -60,14 +60,18 @@ package struct ConversionPrice: Sendable, Hashable {
         return ends[0]...ends[1]
     }
 
-    private func sign(_ isApproximate: Bool) -> String { isDerived ? " ≈ " : isApproximate ? " = about " : " = " }
+    private func sign(with other: ConversionPrice? = nil) -> String {
+        if isDerived || other?.isDerived == true { return " ≈ " }
+        return isApproximate || other?.isApproximate == true ? " = about " : " = "
+    }
 
-    /// An amount, rounded to the first digit of its uncertainty; with all digits if that is not known.
+    /// An amount, rounded to the second digit of its uncertainty; with all digits if that is not known.
     private static func text(_ amount: Amount, knownTo plusMinus: Price?) -> String {
         guard let plusMinus = plusMinus.flatMap({ Double($0.description) }), plusMinus > 0 else {
             return AmountFormatter().string(from: amount)
         }
-        let digit = Price(1, scale: -Int(log10(plusMinus).rounded(.down)))
+        // One digit more than its first one, so that the rounded amount is within the range.
+        let digit = Price(1, scale: 1 - Int(log10(plusMinus).rounded(.down)))
         let rounded = AmountFormatter().string(
             from: Amount(amount.value.divided(by: digit, places: 0) * digit, amount.unit))
         return digit >= 1 && rounded.hasSuffix(".00") ? String(rounded.dropLast(3)) : rounded

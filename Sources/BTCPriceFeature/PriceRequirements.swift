@@ -27,7 +27,7 @@ package struct PriceRequirements: Sendable, Hashable {
         /// What follows after "the price": `is unconfirmed`.
         package var predicate: String {
             switch self {
-            case .tooOld(let age, let most): "is \(age / 1000) s old, more than \(most / 1000) s"
+            case .tooOld(let age, let most): "is \(Price(age, scale: 3)) s old, more than \(Price(most, scale: 3)) s"
             case .ofUnknownAge: "has an unknown age"
             case .unconfirmed: "is unconfirmed"
             case .single: "is that of one exchange, which no other one confirms"
@@ -84,7 +84,7 @@ package struct PriceRequirements: Sendable, Hashable {
         guard let maxUncertainty else { return nil }
         guard let plusMinus = state.standing.uncertainty?.plusMinus else { return .ofUnknownUncertainty }
         guard plusMinus * 100 > quote.value * maxUncertainty else { return nil }
-        return .tooUncertain((plusMinus * 100).divided(by: quote.value, places: 2), most: maxUncertainty)
+        return .tooUncertain((plusMinus * 100).divided(by: quote.value, places: 4), most: maxUncertainty)
     }
 }
 

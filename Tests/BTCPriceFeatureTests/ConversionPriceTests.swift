@@ -20,7 +20,7 @@ import Testing
         let day = price(66590, 67932, 68512, isCoarse: true)
         let twentieth = Amount(try #require(Price("0.05")), .btc)
         #expect(
-            day.text(twentieth) == "0.05 BTC = 5,000,000 sat = about $3,400 ($3,329.50 to $3,425.60)")
+            day.text(twentieth) == "0.05 BTC = 5,000,000 sat = about $3,397 ($3,329.50 to $3,425.60)")
         let dollars = Amount(250, .money(.usd))
         #expect(
             day.text(dollars)

@@ -41,7 +41,7 @@ import Testing
         let half = PriceRequirements(maxUncertainty: Price("0.5"))
         #expect(half.refusal(of: state(.confirmed, uncertainty: "350"), at: now) == nil)
         let more = half.refusal(of: state(.confirmed, uncertainty: "420.7"), at: now)
-        #expect(more?.predicate == "has an uncertainty of 0.6 %, more than 0.5 %" && more?.word == "uncertain")
+        #expect(more?.predicate == "has an uncertainty of 0.601 %, more than 0.5 %" && more?.word == "uncertain")
         #expect(half.refusal(of: state(.confirmed), at: now) == .ofUnknownUncertainty)
     }
 

@@ -186,7 +186,7 @@ def _():
     for verb in (("current", "--raw"), ("convert", "1btc", "--raw")):
         for option, reason in ((("--confirmed",), "is unconfirmed"), (("--max-uncertainty", "1%"), "has an unknown uncertainty")):
             refused = btcctl(place, *verb, *option)
-            equal((refused.status, refused.out, refused.err), (75, "", f"btcctl: No price is printed: that in USD {reason}.\n"))
+            equal((refused.status, refused.out, refused.err), (75, "", f"btcctl: No price is printed: the price in USD {reason}.\n"))
     equal(btcctl(place, "current", "--json", "--confirmed").json["error"], "unconfirmed")
     equal(btcctl(place, "current", "--bar", "plain").out, "$99,999,999.00?\n")
     equal(btcctl(place, "current", "--bar", "plain", "--confirmed").out, "-\n")

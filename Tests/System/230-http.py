@@ -217,6 +217,10 @@ def _():
         link = part.headers.get("link")
         path = link and "/v1/history" + re.fullmatch(r'<(\?.*)>; rel="next"', link)[1]
     equal([row.split(",")[0] for row in rows], times)
+    # It is made of what was read, not of the request's text.
+    part = gateway.get("/v1/history?since=300d&step=1h&format=csv&until=2100-01-01%2014:30&until=%0D%0Ax-injected:%20yes")
+    equal("x-injected" in part.headers, False)
+    assert re.fullmatch(r'<\?currency=USD&step=1h&format=csv&since=[\d:.TZ-]+&until=2100-01-01T14:30:00.000Z>; rel="next"', part.headers["link"]), part.headers
 
     # However a request is spelled, its body is made once.
     def cost(targets):

@@ -229,6 +229,8 @@ def _():
         btcctl(place, "retry", venue)
         wait_until(lambda: fresh(place)["quote"]["source"] in (venue, "binance" if venue == "kraken" else venue, others[0]), what="a recovery")
         wait_until(lambda: next(s for s in btcctl(place, "sources", "--json").json["sources"] if s["name"] == venue)["use"] in ("current", "ready", "slow"),
+                   # Trade numbers that begin again count after a minute.
+                   seconds=120,
                    what=lambda: btcctl(place, "sources").out)
         daemon.stop()
         simulator.stop()

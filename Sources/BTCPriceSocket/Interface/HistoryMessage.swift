@@ -46,7 +46,7 @@ extension PriceDay: JSONMessage {
         // A daemon of version 1.0.0 does not send these.
         if fields.isReading || until != nil { try fields.optional("until", &until, .time) }
         if fields.isReading || coveredMinutes != nil {
-            try fields.optional("coveredMinutes", &coveredMinutes, .integer)
+            try fields.optional("coveredMinutes", &coveredMinutes, .integer.only { (0...2000).contains($0) })
         }
         guard fields.isReading else { return }
         close = open + change

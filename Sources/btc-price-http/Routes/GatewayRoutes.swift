@@ -171,7 +171,7 @@ struct GatewayRoutes: Sendable {
         }
         if let text = request["max-uncertainty"] {
             guard let percent = PriceRequirements.percent(text) else {
-                throw Problem(.badRequest, "max-uncertainty is a number of percent from 0.0001 to 100, such as 0.5.")
+                throw Problem(.badRequest, "max-uncertainty is a percentage from 0.0001 to 100, such as 0.5.")
             }
             requirements.maxUncertainty = percent
         }
@@ -261,7 +261,7 @@ struct GatewayRoutes: Sendable {
 struct Page: Sendable {
     /// The SHA-256 of what is between the tags in index.html. Tests/System/230-http.py compares them with the page.
     private static let digests = (
-        script: "DaGylIyAtsAAXxhRwIGTU0O6I7IQoytKO3Vf+E0efNM=",
+        script: "s4w3D+CWiExIzjOjgnKgCq02Nj4wcun2mlEROLthI3E=",
         style: "rCNE5/5/qIWw/grkdVnwGSb7owpvBCzNrMdjXycf3hE="
     )
     private static let policy =

@@ -36,18 +36,13 @@ struct HistoryRoutes: Sendable {
         }.response(to: request, vary: "Accept")
         // A table has no member that says where it goes on (RFC 8288).
         if format == "csv", let next = known.next {
-            response.headers.add(name: "link", value: "<\(Self.query(of: request, since: next))>; rel=\"next\"")
+            let until = query.to.map { "&until=\(HTTPDate.rfc3339($0.milliseconds))" } ?? ""
+            response.headers.add(
+                name: "link",
+                value: "<?currency=\(known.currency)&step=\(Self.name(of: query.step))&format=csv"
+                    + "&since=\(HTTPDate.rfc3339(next.milliseconds))\(until)>; rel=\"next\"")
         }
         return response
-    }
-
-    /// The query of a request with another start, as a relative reference.
-    private static func query(of request: GatewayRequest, since: Timestamp) -> String {
-        let others = request.parameters.filter { $0.name != "since" }
-        let since = (name: "since", value: HTTPDate.rfc3339(since.milliseconds))
-        // The values have been read as times, codes and words, in which only a zone's sign needs an escape.
-        return "?"
-            + (others + [since]).map { "\($0.name)=\($0.value.replacing("+", with: "%2B"))" }.joined(separator: "&")
     }
 
     func price(_ request: GatewayRequest) async throws(Problem) -> GatewayResponse {
@@ -161,6 +156,8 @@ struct HistoryRoutes: Sendable {
     // MARK: - Parameters
 
     private static let steps = ["1s": Candle.Step.second, "1m": .minute, "1h": .hour, "1d": .day]
+
+    private static func name(of step: Candle.Step) -> String { steps.first { $0.value == step }?.key ?? "" }
 
     /// Reads `step`, or `max-step`: the longest candle that is precise enough. `nil` if it is absent.
     private static func step(_ name: String, of request: GatewayRequest) throws(Problem) -> Candle.Step? {

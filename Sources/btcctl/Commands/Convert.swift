@@ -110,9 +110,7 @@ enum Convert {
                 }
                 switch form {
                 case .text:
-                    let last = other.map {
-                        (Amount($0.money, .money($0.price.currency)), price.isApproximate || $0.price.isApproximate)
-                    }
+                    let last = other.map { (Amount($0.money, .money($0.price.currency)), $0.price.known) }
                     Output.line(price.known.text(amount, and: last))
                 case .raw:
                     Output.line((other?.money ?? (own == nil ? converted.money : converted.btc)).description)
@@ -122,6 +120,7 @@ enum Convert {
                     if let other {
                         object[Amount.Unit.money(other.price.currency).name] = .string(other.money.description)
                         object["otherState"] = .object(other.price.message.json(at: now))
+                        object["approximate"] = .bool(price.known.isApproximate || other.price.known.isApproximate)
                     }
                     Output.line(Output.json("converted", .object(object)))
                 }
@@ -172,7 +171,6 @@ private struct CurrentPrices {
 
         var value: Price { known.value }
         var currency: Currency { known.currency }
-        var isApproximate: Bool { known.isApproximate }
     }
 
     let asking: AskingOptions

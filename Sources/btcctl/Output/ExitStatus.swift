@@ -121,7 +121,7 @@ struct Complaint: Error, Equatable {
         let warning = refusal == .unconfirmed ? state.standing.warning.map { ": \($0)" } : nil
         self.init(
             word: refusal.word,
-            message: "No price is printed: that in \(state.currency) \(refusal.predicate)\(warning ?? "").",
+            message: "No price is printed: the price in \(state.currency) \(refusal.predicate)\(warning ?? "").",
             status: ExitStatus.tooOld)
     }
 

@@ -117,7 +117,7 @@ struct HistoryText {
     private func iso(_ candle: Candle) -> String {
         var timestamps = timestamps
         timestamps.isISO = true
-        // In another zone a day of UTC would have the date of the day before.
+        // West of Greenwich a day of UTC would have the date of the day before.
         if step == .day, days == .utc { timestamps.isUTC = true }
         return timestamps.string(from: start(of: candle))
     }

@@ -68,8 +68,10 @@ struct ExecSink: WatchSink {
         if let refusal = requirements.refusal(of: message.state, at: .now()) {
             // It is not passed on. But a command that displays the price must learn that the previous one is stale.
             guard conditions == nil, let told = lastChange, told.freshness == .fresh else { return }
+            let isNewer = message.state.freshness == .fresh
+            let reason = isNewer ? "the newer price \(refusal.predicate)" : message.state.failure
             message.state = told
-            message.state.becomeStale(because: "the newer price \(refusal.predicate)")
+            message.state.becomeStale(because: reason)
         }
         let state = message.state
         var condition: PriceCondition.Kind?

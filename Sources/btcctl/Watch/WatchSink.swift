@@ -121,7 +121,7 @@ struct LineSink: WatchSink {
         // Print the warning once, not whenever the number in it changes.
         let isNew = model.isUnconfirmed && !before.wasUnconfirmed || model.warning != nil && !before.hasWarned
         if let doubt = model.doubt, isNew { Output.complain(doubt) }
-        if model.doubt == nil, before.wasUnconfirmed || before.hasWarned {
+        if model.doubt == nil, model.banner == nil, before.wasUnconfirmed || before.hasWarned {
             Output.complain(PriceTexts.noLongerInDoubt)
         }
         before.wasUnconfirmed = model.isUnconfirmed
@@ -129,7 +129,7 @@ struct LineSink: WatchSink {
     }
 
     mutating func lost(_ complaint: Complaint) {
-        for currency in printed.keys { printed[currency]?.lastBanner = nil }
+        for currency in printed.keys { printed[currency]?.lastBanner = "" }
         Output.tell(complaint, json: output.isJSON)
     }
 
@@ -163,11 +163,11 @@ struct BarSink: WatchSink {
 
     mutating func show(_ message: StateMessage) {
         let now = ObservationTime.now()
+        last = message
         // A bar keeps the last line that it got, so it gets one without a price.
         if let complaint = refused.refusal(of: message.state, printer.output, at: now) {
             return put(bar.line(.failed(complaint.message)))
         }
-        last = message
         if let line = printer.line(message, at: now) { put(line) }
     }
 
@@ -178,6 +178,14 @@ struct BarSink: WatchSink {
         }
         printer.model.updatesFailed(Self.reason(complaint))
         put(bar.line(Bar.Content(last.state, printer.model)))
+    }
+
+    /// The price becomes older without a new state.
+    mutating func refresh() {
+        guard let last, printer.output.requirements.maxAge != nil else { return }
+        if let complaint = refused.refusal(of: last.state, printer.output, at: .now()) {
+            put(bar.line(.failed(complaint.message)))
+        }
     }
 
     private mutating func put(_ line: String) {
