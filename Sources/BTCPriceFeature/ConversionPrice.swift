@@ -15,7 +15,7 @@ package struct ConversionPrice: Sendable, Hashable {
     package init?(_ state: PriceState) {
         guard let quote = state.quote, let currency = Currency(rawValue: quote.currency) else { return nil }
         (value, self.currency) = (quote.value, currency)
-        isApproximate = state.doubt != nil || state.freshness != .fresh
+        isApproximate = state.isApproximate
         isDerived = state.derivation != nil
         let plusMinus = isApproximate ? state.standing.uncertainty?.plusMinus : nil
         range = plusMinus.flatMap { $0 < quote.value ? (quote.value - $0)...(quote.value + $0) : nil }

@@ -65,8 +65,7 @@ package final class PriceViewModel {
         derivation = state.derivation.map(PriceTexts.derivation)
         price = formatted?.price ?? PriceTexts.placeholder
         // What is computed from an uncertain price is as uncertain.
-        let isApproximate = state.doubt != nil || state.freshness != .fresh
-        if isAmount, formatted != nil, isApproximate, derivation == nil { price = "about \(price)" }
+        if isAmount, formatted != nil, state.isApproximate, derivation == nil { price = "about \(price)" }
         timestamp = formatted?.timestamp ?? PriceTexts.placeholder
         if let value, let new = state.quote?.value, new != value { direction = new > value ? .up : .down }
         value = state.quote?.value ?? value

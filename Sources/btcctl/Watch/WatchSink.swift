@@ -92,7 +92,7 @@ struct LineSink: WatchSink {
     var tellsOfSimulator: Bool { !output.isJSON }
 
     /// - Parameter namesCurrency: Whether a bare number needs its currency.
-    init(_ output: PriceOutput, isColored: Bool, namesCurrency: Bool = false) {
+    init(_ output: PriceOutput, isColored: Bool, namesCurrency: Bool) {
         self.output = output
         self.isColored = isColored
         self.namesCurrency = namesCurrency && output.form == .raw
@@ -129,6 +129,7 @@ struct LineSink: WatchSink {
     }
 
     mutating func lost(_ complaint: Complaint) {
+        // It was not current, and the next banner is told, whatever it says.
         for currency in printed.keys { printed[currency]?.lastBanner = "" }
         Output.tell(complaint, json: output.isJSON)
     }
