@@ -59,12 +59,13 @@ struct Assembly {
         }
         let sources = try makeSources(settings)
         let running = Replaceable(RunningSettings(settings: settings, unusable: sources.unusable))
+        let historyClock = HistoryClock(now: now)
         let archive = settings.history.map { history in
             HistoryStore(
-                directory: settings.directories.state, settings: history.store, now: now,
+                directory: settings.directories.state, settings: history.store, clock: historyClock,
                 report: { reporter.report($0) })
         }
-        let history = archive.map { PriceHistory(store: $0) }
+        let history = archive.map { PriceHistory(store: $0, clock: historyClock) }
         let persist = PersistLastValidPrice(store: store, report: { reporter.report($0) })
         let engine = PriceEngine(
             sources.plans, clock: loop.clock, budget: settings.budget, executor: loop.executor, now: now,
@@ -91,13 +92,14 @@ struct Assembly {
             history.map { history in
                 let backfill = Backfill(
                     engine: engine, history: history, archive: archive,
-                    background: searching, clock: loop.clock, now: now, report: { reporter.report($0) })
+                    background: searching, clock: loop.clock, now: { historyClock.now },
+                    report: { reporter.report($0) })
                 let calls = HistoryCalls(
                     history: history, store: archive,
                     fetch: { currency, second, user in
                         if await control.ticking == .paused { return "the ticks are paused" }
                         return await backfill.fetch(currency, at: second, for: user)
-                    }, now: now)
+                    }, now: { historyClock.now })
                 return (backfill: backfill, calls: calls)
             }
         }
@@ -123,7 +125,7 @@ struct Assembly {
             now: now, logger: logger)
         await parts.apply(settings, sources)
         archive?.open(
-            present: { history?.presentMinute(of: $0) },
+            unstored: { history?.unstored(of: $0) ?? [] },
             restored: { currency, candles in history?.restore(candles, of: currency) })
         let reloading = Reloading(
             initial: settings, read: readAnew, makeSources: makeSources, parts: parts, logger: logger)

@@ -103,6 +103,7 @@ struct CallHandler: Sendable {
             reports[index].way = record.ways[market]
             reports[index].claim = isFresh ? record.claims[market] : nil
             reports[index].isElsewhere = elsewhere.contains(reports[index].name)
+            reports[index].clockDifference = await engine.clockDifference(of: reports[index].name)
         }
         return reports
     }
@@ -147,7 +148,7 @@ struct CallHandler: Sendable {
             now: now(), startedAt: startedAt, isTicking: await control.ticking == .running, currencies: currencies,
             registry: await engine.registry, clients: clients, lastSync: store.lastSync, writes: store.writes,
             heldCandles: history?.store.held, historyFails: history?.store.failure != nil,
-            process: .current()
+            clock: await engine.clockComparison, process: .current()
         ).families
     }
 
@@ -169,7 +170,8 @@ struct CallHandler: Sendable {
                 synced: store.lastSync.map(present.wallTime), failure: persist.failure.map { "\($0)" },
                 heldCandles: history.map { Int64($0.store.held) },
                 historyFailure: history?.store.failure?.description, candleFailure: await backfill?.failure),
-            clients: StatusMessage.Clients(clients), elsewhere: running.value.settings.elsewhere)
+            clients: StatusMessage.Clients(clients), elsewhere: running.value.settings.elsewhere,
+            clock: StatusMessage.Clock(await engine.clockComparison))
     }
 }
 

@@ -24,6 +24,7 @@ struct DaemonMetrics {
     /// The candles of the history that are not on the disk yet; `nil` if no history is kept.
     var heldCandles: Int?
     var historyFails = false
+    var clock = ClockComparison.unknown
     let process: ProcessUsage
 
     /// All families, in the order in which they are printed.
@@ -252,6 +253,10 @@ struct DaemonMetrics {
                 "btcpriced_build", .info, "The version of the daemon.",
                 samples: [.init(suffix: "_info", labels: [.init("version", Product.version)], value: "1")]),
             MetricFamily(
+                "btcpriced_clock_difference_seconds", .gauge,
+                "The time that most sources agree on minus this machine's; 0 if they agree within a minute, absent if it is not known.",
+                samples: clockDifference.map { [.init(value: Self.seconds($0))] } ?? []),
+            MetricFamily(
                 "process_cpu_seconds", .counter, "Processor time of the daemon.",
                 samples: [.init(suffix: "_total", value: Self.seconds(process.cpu))]),
             MetricFamily(
@@ -264,6 +269,15 @@ struct DaemonMetrics {
                 "process_start_time_seconds", .gauge, "When the daemon started, Unix time.",
                 samples: [.init(value: Self.seconds(startedAt.wall.milliseconds))]),
         ]
+    }
+
+    /// Milliseconds.
+    private var clockDifference: Int64? {
+        switch clock {
+        case .unknown: nil
+        case .agrees: 0
+        case .differs(let difference): difference.milliseconds
+        }
     }
 
     // MARK: - Samples

@@ -8,6 +8,7 @@ struct HistoryCalls: Sendable {
     let store: HistoryStore
     /// Fetches a minute from an exchange. Returns the reason in one line if that fails.
     let fetch: @Sendable (Currency, _ second: Int64, _ user: UInt32) async -> String?
+    /// The history's time.
     let now: TimeSource
 
     /// - Parameters:
@@ -27,7 +28,7 @@ struct HistoryCalls: Sendable {
                     if reason == nil { known = try await price(at: time, in: currency, for: user) }
                 }
                 return CallAnswer(.priceAt(known, in: currency.rawValue, notFetched: reason))
-            case .getDay: return CallAnswer(.day(history.day(of: currency, at: now().wall), of: currency.rawValue))
+            case .getDay: return CallAnswer(.day(history.day(of: currency, at: now()), of: currency.rawValue))
             }
         } catch {
             return CallAnswer(.historyUnavailable(error.description))

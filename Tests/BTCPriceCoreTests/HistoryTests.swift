@@ -16,6 +16,10 @@ final class MemoryArchive: CandleArchive {
     var kept: [KeptCandle] { state.withLock(\.kept) }
     var filled: [Candle.Step: [Candle]] { state.withLock(\.filled) }
 
+    /// The times passed to ``settle(at:)``.
+    let settled = Log<Int64>()
+    func settle(at second: Int64) { settled.add(second) }
+
     func keep(_ candles: [KeptCandle]) { state.withLock { $0.kept += candles } }
 
     func candles(
@@ -30,6 +34,17 @@ final class MemoryArchive: CandleArchive {
             let new = candles.filter { !known.contains($0.start) }
             state.filled[step] = ((state.filled[step] ?? []) + new).sorted { $0.start < $1.start }
         }
+    }
+}
+
+extension PriceHistory {
+    /// A history by this machine's clock.
+    convenience init(store: any CandleArchive) {
+        self.init(
+            store: store,
+            clock: .confirmed {
+                ObservationTime(wall: Timestamp(milliseconds: 1_724_544_000_300), boottime: .boot + 100_000_000)
+            })
     }
 }
 
@@ -51,7 +66,13 @@ final class MemoryArchive: CandleArchive {
         return state
     }
 
-    private func at(_ second: Int64) -> Timestamp { Timestamp(milliseconds: (Self.midnight + second) * 1000 + 300) }
+    /// A moment on both clocks.
+    /// - Parameter boottime: The second since ``midnight`` by the boot clock, if the wall clock was set.
+    private func at(_ second: Int64, boottime: Int64? = nil) -> ObservationTime {
+        ObservationTime(
+            wall: Timestamp(milliseconds: (Self.midnight + second) * 1000 + 300),
+            boottime: .boot + ((boottime ?? second) + 100_000) * 1000)
+    }
 
     private func candle(_ minute: Int64, _ open: String, _ close: String, origin: String = Candle.own) -> Candle {
         let (open, close) = (price(open), price(close))
@@ -68,7 +89,7 @@ final class MemoryArchive: CandleArchive {
         // A client's fetch extends the candle and does not count as a tick.
         _ = history.add(state("125"), isTick: false, at: at(55))
         #expect(archive.kept.isEmpty)
-        #expect(history.presentMinute(of: .usd)?.high == price("125"))
+        #expect(history.unstored(of: .usd).last?.high == price("125"))
         _ = history.add(state("110"), isTick: true, at: at(60))
         var expected = candle(0, "100", "125")
         (expected.low, expected.ticks, expected.fresh, expected.doubtful) = (price("90"), 6, 4, 0)
@@ -100,23 +121,106 @@ final class MemoryArchive: CandleArchive {
     @Test func `after the clock is set back a little, the history waits until it has caught up`() {
         let history = PriceHistory(store: archive)
         _ = history.add(state("100"), isTick: true, at: at(65))
-        for second in 58..<65 { _ = history.add(state("101"), isTick: true, at: at(Int64(second))) }
+        for second in 58..<65 {
+            _ = history.add(state("101"), isTick: true, at: at(Int64(second), boottime: Int64(second) + 8))
+        }
         _ = history.add(state("102"), isTick: true, at: at(125))
         #expect(archive.kept.map(\.candle.start) == [Self.midnight + 60])
         #expect(archive.kept.map(\.candle.ticks) == [8])
     }
 
-    @Test func `after the clock is set back by a day, its minutes are written again`() {
+    // MARK: - The time by which minutes are kept
+
+    /// A history whose clock no venue has confirmed.
+    private func unconfirmed(at start: ObservationTime) -> PriceHistory {
+        PriceHistory(store: archive, clock: HistoryClock { start })
+    }
+
+    private func differs(by seconds: Int64) -> ClockComparison {
+        .differs(ClockDifference(milliseconds: seconds * 1000, venues: 3, known: 4))
+    }
+
+    @Test func `a clock that is set without the venues' agreement is not followed`() {
         let history = PriceHistory(store: archive)
-        let day: Int64 = 86_400
-        for minute in 0..<3 { _ = history.add(state("100"), isTick: true, at: at(day + Int64(minute) * 60)) }
-        var shown: PriceDay?
-        for minute in 0..<3 { shown = history.add(state("200"), isTick: true, at: at(Int64(minute) * 60)) }
-        #expect(shown?.high == 200 && shown?.low == 200, "what is later than now is no part of the day")
-        #expect(archive.kept.map(\.conflict) == [.continues, .keepsOwn, .keepsOwn, .replaces, .replaces])
-        _ = history.add(state("100"), isTick: true, at: at(day + 300))
-        _ = history.add(state("100"), isTick: true, at: at(day + 360))
-        #expect(archive.kept.map(\.conflict).suffix(2) == [.replaces, .keepsOwn])
+        _ = history.add(state("100"), isTick: true, at: at(0))
+        for minute in 1..<3 as Range<Int64> {
+            _ = history.add(state("100"), isTick: true, at: at(minute * 60 - 86_400, boottime: minute * 60))
+        }
+        #expect(archive.kept.map(\.candle.start) == [Self.midnight, Self.midnight + 60])
+        #expect(archive.settled.all == [Self.midnight])
+        // They say that it is right now.
+        let now = at(180 - 86_400, boottime: 180)
+        history.clock.check(.agrees, at: now)
+        let day = history.add(state("200"), isTick: true, at: now)
+        #expect(day?.high == 200 && day?.low == 200, "what is later than now is no part of the day")
+        #expect(archive.settled.all == [Self.midnight, Self.midnight + 180 - 86_400])
+        _ = history.add(state("200"), isTick: true, at: at(240 - 86_400, boottime: 240))
+        #expect(archive.kept.suffix(2).map(\.conflict) == [.keepsOwn, .keepsOwn])
+        #expect(archive.kept.last?.candle.start == Self.midnight + 180 - 86_400)
+    }
+
+    @Test(arguments: [-10 * 86_400, 7200, 300_000_000] as [Int64])
+    func `minutes are held until the time is known, and then made again under it`(error: Int64) {
+        let wrong = { (second: Int64) in at(second + error, boottime: second) }
+        let history = unconfirmed(at: wrong(0))
+        for second in 0..<150 as Range<Int64> {
+            _ = history.add(state("\(100 + second)"), isTick: true, at: wrong(second))
+        }
+        #expect(archive.kept.isEmpty && archive.settled.all.isEmpty)
+        #expect(history.unstored(of: .usd).count == 3)
+        history.clock.check(differs(by: -error), at: wrong(150))
+        // From here on the time of the venues is used, also after the clock is right.
+        _ = history.add(state("250"), isTick: true, at: wrong(150))
+        #expect(archive.settled.all == [Self.midnight + 150])
+        history.clock.check(.agrees, at: at(151))
+        _ = history.add(state("251"), isTick: true, at: at(151))
+        _ = history.add(state("300"), isTick: true, at: at(200))
+        #expect(archive.kept.map(\.candle.start) == [0, 60, 120].map { Self.midnight + $0 })
+        #expect(archive.kept.map(\.candle.open) == [100, 160, 220])
+        #expect(archive.kept.map(\.candle.ticks) == [60, 60, 32])
+        #expect(archive.kept.map(\.conflict) == [.continues, .keepsOwn, .keepsOwn])
+        #expect(archive.kept.allSatisfy { !$0.candle.isInDoubt })
+        #expect(history.seconds(of: .usd, in: Self.midnight..<Self.midnight + 2).map(\.close) == [100, 101])
+    }
+
+    @Test func `a time that nobody states is used after ten minutes, in doubt`() {
+        let history = unconfirmed(at: at(0))
+        for second in 0..<600 as Range<Int64> {
+            _ = history.add(state("100"), isTick: true, at: at(second))
+            // A lone source that contradicts gives no time.
+            history.clock.check(.unknown, at: at(second))
+        }
+        #expect(archive.kept.isEmpty)
+        _ = history.add(state("100"), isTick: true, at: at(600))
+        _ = history.add(state("100"), isTick: true, at: at(660))
+        #expect(archive.kept.count == 11)
+        #expect(archive.kept.allSatisfy { $0.candle.isInDoubt && $0.conflict == .yields })
+        // Later the time is known, and the minutes are no longer in doubt.
+        history.clock.check(.agrees, at: at(661))
+        _ = history.add(state("100"), isTick: true, at: at(720))
+        #expect(archive.kept.last?.candle.isInDoubt == false && archive.settled.all == [Self.midnight + 720])
+    }
+
+    @Test func `a lie that is found while minutes are held is in doubt when they are stored`() {
+        let history = unconfirmed(at: at(0))
+        for second in 0..<60 as Range<Int64> {
+            _ = history.add(state(second < 50 ? "100" : "200"), isTick: true, at: at(second))
+        }
+        _ = history.add(state("100"), isTick: true, at: at(60))
+        history.doubt(.usd, since: at(50).boottime, at: at(61))
+        history.clock.check(differs(by: 86_400), at: at(62))
+        _ = history.add(state("100"), isTick: true, at: at(120))
+        #expect(archive.kept.map(\.candle.high) == [100, 100])
+        #expect(archive.kept.map(\.candle.doubtful) == [10, 1])
+        #expect(archive.kept.first?.candle.start == Self.midnight + 86_400)
+    }
+
+    @Test func `what is held when the daemon ends is stored in doubt`() {
+        let history = unconfirmed(at: at(0))
+        for second in 0..<70 as Range<Int64> { _ = history.add(state("100"), isTick: true, at: at(second)) }
+        history.close()
+        #expect(archive.kept.map(\.candle.start) == [Self.midnight, Self.midnight + 60])
+        #expect(archive.kept.allSatisfy { $0.candle.isInDoubt && $0.conflict == .yields })
     }
 
     @Test func `the day has 1440 minutes, including those from the store`() throws {
@@ -244,7 +348,7 @@ final class MemoryArchive: CandleArchive {
         for second in Int64(0)..<150 {
             let value = second < 112 ? "100" : second < 125 ? "103" : "101"
             if second == 125 {
-                history.doubt(.usd, since: Timestamp(milliseconds: at(second).milliseconds - 13_500), at: at(second))
+                history.doubt(.usd, since: at(second).boottime - 13_500, at: at(second))
             }
             _ = history.add(state(value), isTick: true, at: at(second))
         }
@@ -271,12 +375,12 @@ final class MemoryArchive: CandleArchive {
             _ = history.add(state("100"), isTick: true, at: at(second))
             _ = history.add(state(second < 5 ? "100" : "103"), isTick: true, at: at(second))
         }
-        history.doubt(.usd, since: at(4), at: at(9))
-        let minute = try #require(history.presentMinute(of: .usd))
+        history.doubt(.usd, since: at(4).boottime, at: at(9))
+        let minute = try #require(history.unstored(of: .usd).last)
         #expect((minute.high, minute.fresh, minute.doubtful) == (103, 20, 6))
         // Minutes of which nothing can be told any more stay as they are.
-        history.doubt(.usd, since: at(-95_000), at: at(5000))
-        #expect(history.presentMinute(of: .usd)?.doubtful == 6)
+        history.doubt(.usd, since: at(-95_000).boottime, at: at(5000))
+        #expect(history.unstored(of: .usd).last?.doubtful == 6)
     }
 
     @Test func `a price in doubt is left out of the minute and the day, unless there is no other`() throws {
@@ -472,7 +576,7 @@ private final class ScriptedCandles: CandleLoader {
         #expect(loader.requests.count { $0.step == .hour } == 3)
         #expect(loader.requests.count { $0.step == .day } == 3)
         #expect(loader.requests.count { $0.step == .minute && $0.range.count > 60 * 60 } == 5)
-        let day = try #require(history.day(of: .usd, at: world.now().wall))
+        let day = try #require(history.day(of: .usd, at: world.now()))
         #expect((day.open, day.high, day.isBackfilled) == (68_900, 68_950, true))
         // All candles are known now, except those that have ended since.
         #expect(try await finish(Task { try await backfill.fill() }, world.clock))

@@ -275,12 +275,13 @@ import Testing
     }
 
     @Test func `a price without a time is refused if it comes from a cache`() throws {
-        var book = ObservationBook(currency: .usd)
+        var (book, clocks) = (ObservationBook(currency: .usd), VenueClocks())
         for second in 0...9 as ClosedRange<Int64> {
             let now = World.start.advanced(by: .seconds(second))
             let loaded = [LoadedPrice(.binance, 68_900, venueClock: World.start.wall)]
+            clocks.record(World.start.wall, of: "binance", at: now)
             do throws(PriceLoadingError) {
-                try book.record(loaded, of: .binance, at: now)
+                try book.record(loaded, of: .binance, clocks: clocks, at: now)
                 #expect(second <= 2)
             } catch {
                 #expect(second > 2 && error.category == .staleData)
@@ -300,17 +301,60 @@ import Testing
         #expect(clocks.wallTime(at: set).milliseconds == World.start.wall.milliseconds + 10_000)
     }
 
+    /// - Parameter errors: What each venue's clock says minus this machine's, seconds.
+    @Test(
+        arguments: [
+            ([], "unknown"), ([0], "agrees"), ([7200], "unknown"), ([59, -59], "agrees"), ([3600, 3600], "differs"),
+            ([3600, 0], "unknown"), ([0, 0, 9999], "agrees"), ([-900, -901, 0], "differs"),
+            ([-900, 300, 0], "unknown"),
+            ([86_400, 86_401, 86_399, 0], "differs"), ([3600, 3600, 0, 0], "unknown"),
+        ] as [([Int64], String)])
+    func `this machine's clock is wrong if most of at least two venues agree on another time`(
+        errors: [Int64], expected: String
+    ) {
+        var clocks = VenueClocks()
+        for (number, error) in errors.enumerated() {
+            clocks.record(World.start.wall.advanced(by: .seconds(error)), of: "\(number)", at: World.start)
+        }
+        switch clocks.comparison(at: World.start) {
+        case .unknown: #expect(expected == "unknown")
+        case .agrees: #expect(expected == "agrees")
+        case .differs(let difference):
+            #expect(expected == "differs" && errors.contains(difference.milliseconds / 1000))
+        }
+        // This machine's clock is set; the venues' stay known, since the boot clock was not.
+        let set = ObservationTime(
+            wall: World.start.wall.advanced(by: .seconds(errors.first ?? 0)), boottime: World.start.boottime)
+        if errors.count == 2, expected == "differs" { #expect(clocks.comparison(at: set) == .agrees) }
+    }
+
+    @Test func `old times count only while no two newer ones are known`() {
+        var clocks = VenueClocks()
+        for venue in ["a", "b", "c"] { clocks.record(World.start.wall, of: venue, at: World.start) }
+        // The machine was stopped for a day, and so was its boot clock.
+        let later = World.start.advanced(by: .seconds(180))
+        let day = later.wall.advanced(by: .seconds(86_400))
+        clocks.record(day, of: "a", at: later)
+        #expect(clocks.comparison(at: later) == .agrees)
+        clocks.record(day, of: "b", at: later)
+        #expect(
+            clocks.comparison(at: later)
+                == .differs(ClockDifference(milliseconds: 86_400_000, venues: 2, known: 2)))
+    }
+
     @Test func `an exchange that was removed has no vote about the time, and no position`() throws {
-        var book = ObservationBook(currency: .usd)
+        var (book, clocks) = (ObservationBook(currency: .usd), VenueClocks())
         func record(_ market: Market, ahead milliseconds: Int64) throws(PriceLoadingError) {
             let time = Timestamp(milliseconds: World.start.wall.milliseconds + milliseconds)
             let price = LoadedPrice(market, 68_900, position: FeedPosition(time: time, sequence: 1), venueClock: time)
-            try book.record([price], of: market, at: World.start)
+            clocks.record(time, of: market.venue, at: World.start)
+            try book.record([price], of: market, clocks: clocks, at: World.start)
         }
         try record(.coinbase, ahead: 3_600_000)
         try record(.kraken, ahead: 3_600_000)
         #expect(throws: PriceLoadingError.self) { try record(.binance, ahead: 0) }
         book.keep(only: [.binance: MarketAddress(host: "https://binance", path: "/t")], interval: 1000)
+        clocks.keep(only: ["binance"])
         try record(.binance, ahead: 0)
         #expect(book.positions.map(\.market) == [.binance])
     }

@@ -35,9 +35,10 @@ import Testing
 
     private func store(keep: Duration? = nil) -> HistoryStore {
         let store = HistoryStore(
-            directory: folder.path, settings: .init(keepMinutes: keep), now: { [clock] in clock.now },
+            directory: folder.path, settings: .init(keepMinutes: keep), clock: .confirmed { [clock] in clock.now },
             report: { [events] in events.add($0) })
-        store.open(present: { [presents] in $0 == .usd ? presents.value : nil }, restored: { _, _ in })
+        store.open(
+            unstored: { [presents] in $0 == .usd ? [presents.value].compactMap(\.self) : [] }, restored: { _, _ in })
         store.waitForDisk()
         return store
     }
@@ -150,6 +151,36 @@ import Testing
         try await store.insert(candle(-600, 71_000, origin: "kraken"), of: .usd)
         #expect(try await store.candle(of: .usd, at: Self.start - 36_000)?.0.close == Price(71_000))
         #expect(try await read(store, .hour).allSatisfy { $0.start >= Self.start })
+    }
+
+    @Test func `own minutes of the future are in doubt once the time is known, and then replaced`() async throws {
+        let store = store()
+        // The clock was an hour ahead.
+        let hour = (0..<63).map { KeptCandle(.usd, candle($0, 68_900 + $0), .keepsOwn) }
+        store.keep(hour + [KeptCandle(.usd, candle(63, 69_000, origin: "kraken"), .yields)])
+        store.waitForDisk()
+        clock.set(Self.start + 120)
+        store.settle(at: Self.start + 120)
+        store.waitForDisk()
+        let minutes = try await read(store, .minute)
+        #expect(minutes.map(\.isInDoubt) == (0...63).map { (3...62).contains($0) }, "nothing is deleted")
+        keep(store, 2..<5) { 80_000 + $0 }
+        let closes = try await read(store, .minute).prefix(6).map(\.close)
+        #expect(closes == [68_900, 68_901, 68_902, 80_003, 80_004, 68_905])
+        keep(store, 5..<61) { 80_000 + $0 }
+        let made = try #require(try await read(store, .hour).first)
+        #expect((made.high, made.isInDoubt) == (80_061, false))
+    }
+
+    @Test func `nothing is deleted by a clock that nobody confirms`() async throws {
+        let unconfirmed = HistoryStore(
+            directory: folder.path, settings: .init(keepMinutes: .seconds(86_400), writeEvery: .zero),
+            clock: HistoryClock { [clock] in clock.now }, report: { [events] in events.add($0) })
+        unconfirmed.open(unstored: { _ in [] }, restored: { _, _ in })
+        keep(unconfirmed, 0..<1)
+        clock.set(Self.start + 365 * 86_400)
+        keep(unconfirmed, 525_600..<525_602)
+        #expect(try await read(unconfirmed, .minute).count == 3)
     }
 
     @Test(arguments: [
@@ -373,7 +404,7 @@ import Testing
         let link = TemporaryDirectory()
         try #require(symlink(folder.path, "\(link.path)/link") == 0)
         let store = HistoryStore(
-            directory: "\(link.path)/link", settings: .init(), now: { [clock] in clock.now },
+            directory: "\(link.path)/link", settings: .init(), clock: .confirmed { [clock] in clock.now },
             report: { [events] in events.add($0) })
         keep(store, 0..<2)
         #expect(store.failure == nil)
@@ -425,9 +456,9 @@ import Testing
     @Test func `candles written before damage is found are not lost`() async throws {
         try await makeDamaged()
         let second = HistoryStore(
-            directory: folder.path, settings: .init(), now: { [clock] in clock.now },
+            directory: folder.path, settings: .init(), clock: .confirmed { [clock] in clock.now },
             report: { [events] in events.add($0) })
-        second.open(present: { _ in nil }, restored: { _, _ in })
+        second.open(unstored: { _ in [] }, restored: { _, _ in })
         // The check of the file is still running.
         second.keep([KeptCandle(.usd, candle(500, 69_400), .keepsOwn)])
         second.waitForDisk()
@@ -440,12 +471,12 @@ import Testing
     @Test(.timeLimit(.minutes(1))) func `a waiting query ends with its task`() async throws {
         let (entered, proceed) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         let store = HistoryStore(
-            directory: folder.path, settings: .init(), now: { [clock] in clock.now }, report: { _ in })
+            directory: folder.path, settings: .init(), clock: .confirmed { [clock] in clock.now }, report: { _ in })
         store.open(
-            present: { _ in
+            unstored: { _ in
                 entered.signal()
                 proceed.wait()
-                return nil
+                return []
             }, restored: { _, _ in })
         let running = (0..<HistoryStore.mostQueries).map { _ in
             Task { try await store.candles(of: .usd, .minute, in: 0..<1, limit: 1, for: 1) }

@@ -25,7 +25,8 @@ import Testing
             heldCandles: 7, historyFailure: "disk full", candleFailure: "refused"),
         clients: StatusMessage.Clients(
             connections: 3, users: 2, watchers: 1, calls: 99,
-            limits: [StatusMessage.Clients.Limit(name: "connections", most: 100, hits: 4)]))
+            limits: [StatusMessage.Clients.Limit(name: "connections", most: 100, hits: 4)]),
+        clock: StatusMessage.Clock(.differs(ClockDifference(milliseconds: -7_200_000, venues: 3, known: 4))))
     private static let source = SourceReport(
         name: "binance", order: 1, market: "BTC/USDT", address: "https://api.binance.com", use: .limited,
         lastSuccess: time, lastFailure: SourceReport.Failure(at: time, kind: "rate-limited", reason: "HTTP 429"),
@@ -42,6 +43,7 @@ import Testing
             lenient: ["consensus", "uncertainty", "day", "ticking", "boottime"], \.json, StateMessage.init(json:))
         var source = Self.source
         source.claim = MarketClaim(low: 68_763, high: 69_039, isMember: true, contradictedBy: ["kraken", "okx"])
+        source.clockDifference = -90_000
         // The letter follows from the name, so a reader does not need it.
         try hold(
             source, bare: SourceReport(name: "a", order: 1, market: "m", address: "u", use: .untried),
@@ -52,8 +54,9 @@ import Testing
         status.store.heldCandles = nil
         status.store.historyFailure = nil
         status.store.candleFailure = nil
+        status.clock = StatusMessage.Clock()
         status.price = empty
-        try hold(Self.status, bare: status, optional: ["elsewhere"], \.json, StatusMessage.init(json:))
+        try hold(Self.status, bare: status, optional: ["elsewhere", "clock"], \.json, StatusMessage.init(json:))
     }
 
     /// - Parameters:

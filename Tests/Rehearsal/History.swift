@@ -11,10 +11,11 @@ import TestSupport
 func rehearseHistory(days: Int, seed: UInt64, path: String?, clock: VirtualClock) async throws {
     let folder = TemporaryDirectory()
     let now = VirtualDaemon.time(of: clock)
+    let historyClock = HistoryClock.confirmed(now)
     let store = HistoryStore(
-        directory: folder.path, settings: .init(), now: now, report: { print("history: \($0)") })
-    let history = PriceHistory(store: store)
-    store.open(present: { history.presentMinute(of: $0) }, restored: { _, _ in })
+        directory: folder.path, settings: .init(), clock: historyClock, report: { print("history: \($0)") })
+    let history = PriceHistory(store: store, clock: historyClock)
+    store.open(unstored: { history.unstored(of: $0) }, restored: { _, _ in })
     store.waitForDisk()
     let course = Shared((generator: SeededGenerator(seed: seed), cents: Int64(6_890_000), outage: 0.0..<0.0))
     let venue = try ScriptedVenue("coinbase", clock: clock) { seconds, _ in

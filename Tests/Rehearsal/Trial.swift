@@ -252,6 +252,7 @@ private final class Minutes: CandleArchive {
     func candles(of _: Currency, _: Candle.Step, in _: Range<Int64>, limit _: Int) -> [Candle] { [] }
     func backfill(_: [Candle], of _: Currency, _: Candle.Step) {}
     func insert(_: Candle, of _: Currency) {}
+    func settle(at _: Int64) {}
 }
 
 private struct Watching: StateSubscriber {
@@ -381,7 +382,7 @@ extension Trial {
                             source: sources[0], market: sources[0] == "binance" ? "BTC/USDT" : "BTC/USD")))
             })
         let minutes = Minutes()
-        let history = PriceHistory(store: minutes)
+        let history = PriceHistory(store: minutes, clock: .confirmed(now))
         let latest = Shared([Currency: PriceState]())
         let shownNow = Shared<PriceState?>(nil)
         let figures = Shared([Currency: Figures]())
@@ -550,7 +551,7 @@ extension Trial {
                 if off > 0.01 { if candle.isInDoubt { badDoubtful += 1 } else { bad += 1 } }
                 if !candle.isInDoubt { worst = max(worst, off) }
             }
-            let day = history.day(of: currency, at: now().wall)
+            let day = history.day(of: currency, at: now())
             let highOff = day.map { $0.high.double / figure.high - 1 } ?? 0
             let lowOff = day.map { figure.low / $0.low.double - 1 } ?? 0
             let dayOff = max(highOff, lowOff)

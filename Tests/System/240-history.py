@@ -42,11 +42,16 @@ def is_whole(place):
 
 
 class Stage:
-    """A daemon whose minutes are short: the test sets its wall clock from one minute to the next."""
+    """A daemon whose minutes are short: the test sets the wall clock from one minute to the next.
 
-    def __init__(self, start, *arguments, place=None, prices="68900", simulator=None):
-        self.simulator = simulator or replaying(prices)
-        self.clock = WallClock(start)
+    `error`: how far the daemon's clock is ahead of the exchanges' clock, seconds.
+    """
+
+    def __init__(self, start, *arguments, place=None, prices="68900", error=0, sources=("binance", "coinbase")):
+        self.clock, self.error = WallClock(start), error
+        self.machine = WallClock(start + error) if error else self.clock
+        self.simulator = replaying(prices, environment=self.clock.environment)
+        self.sources = sources
         self.place = place or Place()
         self.arguments = [
             "--tick-interval-ms", "100", "--history-write-every-s", "1", *patient("binance", "coinbase"), *arguments]
@@ -54,21 +59,40 @@ class Stage:
 
     def start(self):
         self.daemon = Daemon(
-            self.place, self.simulator.urls, *self.arguments, sources=("binance", "coinbase"), environment=self.clock.environment)
+            self.place, self.simulator.urls, *self.arguments, sources=self.sources, environment=self.machine.environment)
         fresh(self.place)
+
+    def set(self, time_of_day, error=0):
+        if error and self.machine is self.clock:
+            raise ValueError("the two have one clock")
+        self.error = error
+        self.clock.set(time_of_day)
+        self.machine.set(time_of_day + error)
 
     def minute(self, *prices):
         """Shows these prices one after the other, and advances to the next minute."""
         for price in prices:
-            self.simulator.faults(f"binance always price {price}")
+            self.simulator.faults(f"{self.sources[0]} always price {price}")
             wait_until(lambda: self.state()["quote"]["value"] == str(price), what=lambda: f"{price}; {self.state()}")
         self.next()
 
     def next(self):
-        self.clock.set(self.clock.now // 60 * 60 + 65)
-        # The present price is seen in the next minute too.
-        begun = self.clock.now // 60 * 60_000
-        wait_until(lambda: self.state()["quote"]["timestamp"] >= begun, what=lambda: f"a tick of the next minute; {self.state()}", every=0.05)
+        minute = self.clock.now // 60 * 60
+        # In two steps: a clock that is set by a minute is wrong until the next response.
+        for second in (minute + 35, minute + 65):
+            self.set(max(second, self.clock.now), self.error)
+            begun = (second + self.error) * 1000
+            # The present price is seen in the next minute too.
+            wait_until(lambda: self.state()["quote"]["timestamp"] >= begun, what=lambda: f"a tick of the next minute; {self.state()}", every=0.02)
+            if self.machine is not self.clock and len(self.sources) > 1:
+                wait_until(self.is_compared, what=lambda: btcctl(self.place, "status").out)
+
+    def is_compared(self):
+        """Whether the daemon knows what all exchanges' clocks show now: the boot clock has not moved with them."""
+        clock = btcctl(self.place, "status", "--json").json["status"]["clock"]
+        if abs(self.error) <= 60:
+            return clock["state"] == "agrees"
+        return clock["sources"] == len(self.sources) and abs(clock["differenceMs"] / 1000 + self.error) < 3
 
     def state(self):
         return btcctl(self.place, "current", "--json").json
@@ -138,7 +162,7 @@ def _():
     equal(client.call("io.btcpriced.History.GetHistory", currency="XXX")["error"], "io.btcpriced.History.UnknownCurrency")
     client.close()
     # An hour later it has a row.
-    stage.clock.set(minute + 3605)
+    stage.set(minute + 3605)
     stage.minute("68905")
     stage.rows(minute, name="hour")
     equal(table(stage.place, "hour")[minute][:4], [Decimal("68900"), Decimal("68950.5"), Decimal("68890.25"), Decimal("68905")])
@@ -490,25 +514,101 @@ def _():
     assert is_whole(place)
 
 
-@scenario("a clock set back by a day: nothing is lost, and the day is that of the new time", beside=True)
+@scenario("a wrong clock at the start: minutes are kept under the exchanges' time, and everybody is told", beside=True)
 def _():
-    stage = Stage(unix(2026, 3, 10, 12, 0, 5))
+    noon = unix(2026, 3, 10, 12)
+    wrong = {-10 * 86_400: "behind", 7200: "ahead of", unix(2036, 2, 7) - noon: "ahead of"}
+    for error, words in wrong.items():
+        stage = Stage(noon + 5, error=error)
+        wait_until(lambda: stage.daemon.said("This machine's clock is"), what=lambda: f"the line; {stage.daemon.lines}")
+        for price in ("68901", "68902"):
+            stage.minute(price)
+        stage.rows(noon, noon + 60)
+        text, status = (btcctl(stage.place, "status", *options) for options in ((), ("--json",)))
+        assert f"{words} the time that 2 of 2 sources agree on" in text.out, text.out
+        clock = status.json["status"]["clock"]
+        assert clock["state"] == "differs" and abs(clock["differenceMs"] / 1000 + error) < 5, clock
+        sources = btcctl(stage.place, "sources").out
+        assert sources.count("this machine's clock") == 2, sources
+        metric = next(line for line in btcctl(stage.place, "metrics").out.splitlines() if line.startswith("btcpriced_clock_difference_seconds "))
+        assert abs(float(metric.split()[1]) + error) < 5, metric
+        # The clock is set right.
+        stage.set(noon + 125)
+        wait_until(lambda: stage.daemon.said("clock agrees with most sources again"), what=lambda: f"the line; {stage.daemon.lines}")
+        stage.minute("68903")
+        stage.rows(noon + 120)
+        assert "agrees with most sources" in btcctl(stage.place, "status").out
+        stage.daemon.stop()
+        rows = table(stage.place)
+        equal(sorted(rows), [noon + 60 * minute for minute in range(4)], "no minute of another time")
+        equal([row[6] for row in rows.values()], ["own"] * 4)
+        equal(sum("This machine's clock" in line for line in stage.daemon.lines), 2, "a line when it begins, and one when it ends")
+
+
+@scenario("a restart with the clock back at a recorded minute: the minute stays as it is", beside=True)
+def _():
+    noon = unix(2026, 3, 10, 12)
+    stage = Stage(noon + 5, error=1)
     for price in ("68901", "68902", "68903"):
         stage.minute(price)
-    stage.rows(unix(2026, 3, 10, 12, 2))
-    stage.clock.set(unix(2026, 3, 9, 12, 0, 5))
+    stage.daemon.stop()
+    before = table(stage.place)
+    # Ten minutes later the machine boots with the time of its last minutes, and learns the right one two minutes later.
+    stage.simulator.faults("binance always price 75000\ncoinbase always price 75000")
+    stage.set(noon + 605, error=-540)
+    stage.start()
+    stage.minute("75001")
+    stage.minute("75002")
+    stage.set(noon + 725)
+    wait_until(stage.is_compared, what=lambda: btcctl(stage.place, "status").out)
+    stage.minute("75003")
+    stage.daemon.stop()
+    after = table(stage.place)
+    equal({start: after[start] for start in before}, before)
+    equal(sorted(set(after) - set(before)), [noon + 600 + 60 * minute for minute in range(4)], f"{stage.daemon.lines} {after}")
+
+
+@scenario("a lone source that states another time: minutes are held, and kept in doubt at the end", beside=True)
+def _():
+    noon = unix(2026, 3, 10, 12)
+    stage = Stage(noon + 5, error=86_400, sources=("coinbase",))
+    for price in ("68901", "68902"):
+        stage.minute(price)
+    status = btcctl(stage.place, "status", "--json").json["status"]["clock"]
+    equal(status["state"], "unknown")
+    equal(len(btcctl(stage.place, "history", "--since", "2026-03-11T11:00Z", "--step", "1m", "--csv", environment=stage.machine.environment).out.splitlines()), 4)
+    stage.daemon.stop()
+    rows = table(stage.place)
+    equal(len(rows), 3)
+    assert all(row[5] == row[7] > 0 for row in rows.values()), f"all ticks are in doubt; {rows}"
+    # The clock is right at the next start: the minutes that lie in the future are replaced when their time comes.
+    stage.set(noon + 86_400 - 55)
+    stage.sources = ("coinbase", "kraken")
+    stage.start()
+    for price in ("68903", "68904"):
+        stage.minute(price)
+    stage.rows(noon + 86_400 - 60, noon + 86_400)
+    stage.daemon.stop()
+    rows = table(stage.place)
+    equal(rows[noon + 86_400][3:7], [Decimal("68904"), rows[noon + 86_400][5], rows[noon + 86_400][5], "own"])
+    assert rows[noon + 86_400][7] < rows[noon + 86_400][5], rows
+
+
+@scenario("a clock set back by a day while the daemon runs: the exchanges' time is used, and the minutes stay", beside=True)
+def _():
+    noon = unix(2026, 3, 10, 12)
+    stage = Stage(noon + 5, error=1)
+    for price in ("68901", "68902", "68903"):
+        stage.minute(price)
+    before = stage.rows(noon + 120)
+    stage.set(noon + 185, error=-86_400)
+    wait_until(lambda: stage.daemon.said("This machine's clock is"), what=lambda: f"the line; {stage.daemon.lines}")
     stage.minute("68850")
     stage.minute("68851")
-    rows = stage.rows(unix(2026, 3, 9, 12, 0), unix(2026, 3, 9, 12, 1))
-    assert {unix(2026, 3, 10, 12, minute) for minute in range(3)} <= set(rows), "the later minutes are still there"
-    equal(stage.state()["day"]["since"], unix(2026, 3, 9, 12) * 1000)
-    # The clock is correct again, a day later.
-    stage.clock.set(unix(2026, 3, 10, 12, 1, 5))
-    stage.minute("68860")
-    stage.minute("68861")
-    rows = stage.rows(unix(2026, 3, 10, 12, 2))
-    equal(rows[unix(2026, 3, 10, 12, 1)][3], Decimal("68860"), "the newer price of that minute counts")
+    rows = stage.rows(noon + 180, noon + 240)
+    equal({start: rows[start] for start in before}, before)
     stage.daemon.stop()
+    equal(sorted(table(stage.place)), [noon + 60 * minute for minute in range(6)])
     assert is_whole(stage.place)
 
 

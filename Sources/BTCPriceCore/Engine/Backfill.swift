@@ -126,6 +126,8 @@ package actor Backfill: StateSubscriber {
     /// - Returns: The time to the next search; `nil` for when a currency has a current price.
     private func search() async -> Duration? {
         let currencies = lanes.map(\.currency)
+        // Before the time is known, it is not known what is missing.
+        guard history.clock.isSettled else { return Self.firstPeriod }
         awaited.withLock { $0 = Set(currencies.map(\.rawValue)) }
         var isCurrent = false
         for currency in currencies where await engine.state(of: currency)?.freshness == .fresh {

@@ -13,6 +13,12 @@ package actor PriceEngine: TickTarget {
     let executor: (any TaskExecutor)?
     private(set) var budget: Duration
     private var subscribers: [any StateSubscriber]
+    /// The venues' clocks.
+    private var clocks = VenueClocks()
+    /// How this machine's clock compares with them.
+    package private(set) var clockComparison = ClockComparison.unknown
+    /// Whether it was reported that this machine's clock is wrong.
+    private var isClockReported = false
     private let history: PriceHistory?
     private let report: Report
     var rates = ReferenceRates()
@@ -90,6 +96,10 @@ package actor PriceEngine: TickTarget {
         let present = now()
         var registry = SourceRegistry(plans, at: present.boottime)
         registry.inherit(self.registry, at: present)
+        let same = registry.entries.map(\.source).filter { new in
+            self.registry.source(of: new.market).map { $0.address == new.address } ?? false
+        }
+        clocks.keep(only: Set(same.map(\.venue.name)))
         self.registry = registry
         let before = tracked
         tracked = plans.enumerated().map { place, plan in
@@ -259,13 +269,17 @@ package actor PriceEngine: TickTarget {
     /// - Returns: Why it is not a valid price; `nil` if it is one.
     func record(_ prices: [LoadedPrice], _ source: FetchLatestPrice) -> PriceLoadingError? {
         let present = now()
+        if let price = prices.first, let time = price.venueClock {
+            clocks.record(time, of: source.venue.name, cacheTime: source.venue.cacheTime, at: price.observed ?? present)
+            compareClocks(at: present)
+        }
         // Prices of other currencies in the same response count there.
         for price in prices where price.market != source.market {
             guard let tracked = tracked(price.market), !registry.isCoolingDown(price.market, at: present.boottime)
             else { continue }
             do throws(PriceLoadingError) {
                 try tracked.tracker.record(
-                    prices, of: price.market, from: source.venue, pace: source.pace, at: present)
+                    prices, of: price.market, from: source.venue, pace: source.pace, clocks: clocks, at: present)
             } catch {
                 tracked.tracker.lost(price.market)
             }
@@ -273,7 +287,7 @@ package actor PriceEngine: TickTarget {
         do throws(PriceLoadingError) {
             guard let tracked = tracked(source.market) else { return nil }
             try tracked.tracker.record(
-                prices, of: source.market, from: source.venue, pace: source.pace, at: present)
+                prices, of: source.market, from: source.venue, pace: source.pace, clocks: clocks, at: present)
             if tracked.tracker.isNewlyAhead(source.market, at: present.boottime) {
                 report(.timeAhead(source.venue.name))
             }
@@ -281,6 +295,26 @@ package actor PriceEngine: TickTarget {
         } catch {
             return error
         }
+    }
+
+    /// Compares this machine's clock with the venues', for the history and for the operator.
+    private func compareClocks(at present: ObservationTime) {
+        clockComparison = clocks.comparison(at: present)
+        history?.clock.check(clockComparison, at: present)
+        switch clockComparison {
+        case .differs(let difference) where !isClockReported:
+            isClockReported = true
+            report(.clockDiffers(difference))
+        case .agrees where isClockReported:
+            isClockReported = false
+            report(.clockAgrees)
+        default: break
+        }
+    }
+
+    /// A source's time minus this machine's, milliseconds; `nil` if they agree within a minute, or if it is not known.
+    package func clockDifference(of venue: String) -> Int64? {
+        clocks.difference(of: venue, at: now()).flatMap { abs($0) > VenueClocks.tolerance ? $0 : nil }
     }
 
     /// Stores and publishes without a suspension, so that no price that a client has seen is lost, and no older state follows a newer one.
@@ -302,10 +336,10 @@ package actor PriceEngine: TickTarget {
         self.cooldownsChanged = false
         let isNew = actions.publish?.freshness == .fresh && actions.failure == nil
         if let since = actions.doubtedSince {
-            history?.doubt(tracked.currency, since: present.wallTime(of: since), at: present.wall)
+            history?.doubt(tracked.currency, since: since, at: present)
         }
         if let publish = actions.publish, let history {
-            tracked.tracker.set(history.add(publish, isTick: actions.publication == .tick, at: present.wall))
+            tracked.tracker.set(history.add(publish, isTick: actions.publication == .tick, at: present))
         }
         if actions.publish != nil || cooldownsChanged {
             let state = tracked.tracker.state

@@ -30,6 +30,10 @@ package enum PriceEvent: Sendable, Hashable {
     case pegChanged(PegRate)
     /// A source dates its prices in the future: they count as prices without a time.
     case timeAhead(String)
+    /// This machine's clock is wrong, by the time that most sources agree on.
+    case clockDiffers(ClockDifference)
+    /// It agrees with most sources again.
+    case clockAgrees
     /// The last valid price can't be stored. The price is still kept up to date.
     case saveFailed(PriceStoreError)
     case saveRecovered

@@ -161,7 +161,8 @@ package struct PriceTracker: ~Copyable, Sendable {
     /// Records a response of a source, or a price that it pushed.
     /// - Throws: Why it is not a valid price.
     package mutating func record(
-        _ loaded: [LoadedPrice], of market: Market, from venue: Venue? = nil, pace: Duration, at now: ObservationTime
+        _ loaded: [LoadedPrice], of market: Market, from venue: Venue? = nil, pace: Duration,
+        clocks: VenueClocks = VenueClocks(), at now: ObservationTime
     ) throws(PriceLoadingError) {
         if let price = loaded.first(where: { $0.market == market }), let push = price.push,
             let observed = price.observed
@@ -171,7 +172,7 @@ package struct PriceTracker: ~Copyable, Sendable {
                 throw .staleData("its newest price is \(age / 1000) s old")
             }
         }
-        try book.record(loaded, of: market, from: venue, pace: pace, at: now)
+        try book.record(loaded, of: market, from: venue, pace: pace, clocks: clocks, at: now)
     }
 
     /// Whether a market's times are in the future, which was not reported yet.

@@ -97,6 +97,14 @@ package struct Candle: Sendable, Hashable {
     /// Whether all ticks that it was made of were in doubt.
     package var isInDoubt: Bool { origin == Self.own && fresh > 0 && (doubtful ?? 0) >= fresh }
 
+    /// The same with all its ticks in doubt.
+    package var inDoubt: Candle {
+        var doubted = self
+        doubted.fresh = max(1, fresh)
+        (doubted.ticks, doubted.doubtful) = (max(ticks, doubted.fresh), doubted.fresh)
+        return doubted
+    }
+
     /// Whether the daemon itself has seen a part of it.
     package var isPartlyOwn: Bool { origin == Self.own || origin == Self.mixed }
 

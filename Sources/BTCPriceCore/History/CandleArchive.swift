@@ -2,13 +2,13 @@
 package struct KeptCandle: Sendable, Hashable {
     /// What happens if the store already has a candle of this minute.
     package enum Conflict: Sendable, Hashable {
-        /// An exchange's candle is replaced; an own one stays.
+        /// An own candle stays, unless all of it is in doubt: it may have been stored under a wrong time. Any other one is replaced.
         case keepsOwn
         /// An own candle is continued with this one: the daemon was restarted within the minute.
         case continues
-        /// The stored candle is replaced: the clock was set back, and this one is newer.
+        /// The stored candle is replaced: this one is the same, with more that is known.
         case replaces
-        /// The stored candle stays: this one is an exchange's.
+        /// The stored candle stays: this one is an exchange's, or its time is in doubt.
         case yields
     }
 
@@ -27,6 +27,10 @@ package struct KeptCandle: Sendable, Hashable {
 package protocol CandleArchive: Sendable {
     /// Stores one-minute candles, from the oldest to the newest. Must not block: the ticks wait for it.
     func keep(_ candles: [KeptCandle])
+
+    /// Called when the present time has become known, or is another one than before. Must not block.
+    /// - Parameter second: Unix seconds. Own candles that are later were stored while the clock was ahead.
+    func settle(at second: Int64)
 
     /// Candles of a currency, from the oldest to the newest. The last one may not be complete yet.
     /// - Parameters:

@@ -59,72 +59,154 @@ package final class PriceHistory: Sendable {
         }
     }
 
+    /// A published state, to make its minute again if the time turns out to be another one.
+    private struct Sample {
+        let currency: Currency
+        let price: Price?
+        var isInDoubt: Bool
+        let isTick: Bool
+        let at: BootTime
+    }
+
+    /// What is held until the venues' time is known.
+    private struct Waiting {
+        /// Prices between two ticks are left out beyond this number of samples.
+        static let mostSamples = 10_000
+
+        var samples: [Sample] = []
+        /// The minutes that were made of them.
+        var minutes: [KeptCandle] = []
+
+        mutating func add(_ sample: Sample) {
+            if sample.isTick || samples.count < Self.mostSamples { samples.append(sample) }
+        }
+
+        mutating func keep(_ candles: [KeptCandle]) {
+            for new in candles {
+                let known = minutes.firstIndex {
+                    $0.currency == new.currency && $0.candle.start == new.candle.start && new.conflict == .replaces
+                }
+                if let known {
+                    minutes[known] = KeptCandle(new.currency, new.candle, minutes[known].conflict)
+                } else {
+                    minutes.append(new)
+                }
+            }
+        }
+
+        mutating func doubt(_ currency: Currency, since: BootTime) {
+            for index in samples.indices where samples[index].currency == currency && samples[index].at >= since {
+                samples[index].isInDoubt = true
+            }
+        }
+    }
+
     private struct State {
         var currencies: [Currency: CurrencyHistory] = [:]
         /// The time of the last state, Unix seconds.
         var last: Int64?
-        /// Minutes up to this second were made before the clock was set back.
-        var rewritten = Int64.min
+        /// The time in use, as in ``HistoryTime/offset``; `nil` before the first state.
+        var offset: Int64?
+        var trust = HistoryTime.Trust.waiting
+        /// `nil` once minutes are stored.
+        var waiting: Waiting? = Waiting()
 
-        /// The time of a state, Unix seconds.
+        /// Unix seconds.
         mutating func second(at wall: Timestamp) -> Int64 {
             var second = wall.wholeSeconds
-            if let last, second < last {
-                if last - second <= tolerance { second = last } else { rewritten = max(rewritten, last) }
-            }
+            if let last, second < last, last - second <= tolerance { second = last }
             last = second
             return second
         }
 
+        mutating func add(_ sample: Sample, at wall: Timestamp, to store: any CandleArchive) -> PriceDay? {
+            let second = second(at: wall)
+            keep(close(but: Candle.Step.minute.start(of: second)), in: store)
+            return currencies[sample.currency, default: CurrencyHistory()].add(
+                sample.price, isInDoubt: sample.isInDoubt, isTick: sample.isTick, at: second)
+        }
+
+        /// Stores minutes, or holds them until the time is known.
+        mutating func keep(_ candles: [KeptCandle], in store: any CandleArchive) {
+            guard !candles.isEmpty else { return }
+            if waiting != nil {
+                waiting?.keep(candles)
+            } else {
+                store.keep(trust == .confirmed ? candles : candles.doubted)
+            }
+        }
+
+        /// Follows the time: minutes that are held are made again if it has changed, and stored once it is known.
+        mutating func follow(
+            _ reading: (time: ObservationTime, trust: HistoryTime.Trust), with store: any CandleArchive
+        ) {
+            let offset = reading.time.wall.milliseconds - reading.time.boottime.milliseconds
+            let hasMoved = self.offset.map { abs($0 - offset) > VenueClocks.tolerance } ?? false
+            let isNew = reading.trust == .confirmed && (trust != .confirmed || hasMoved)
+            (self.offset, trust) = (offset, reading.trust)
+            if hasMoved, let samples = waiting?.samples {
+                (currencies, last) = ([:], nil)
+                waiting?.minutes = []
+                for sample in samples {
+                    let wall = Timestamp(milliseconds: sample.at.milliseconds + offset)
+                    _ = add(sample, at: wall, to: store)
+                }
+            }
+            if isNew { store.settle(at: reading.time.wall.wholeSeconds) }
+            if trust != .waiting, let held = waiting.take() { keep(held.minutes, in: store) }
+        }
+
         /// Closes the finished minutes of all currencies, in one commit.
-        /// - Parameters:
-        ///   - minute: The current minute, in Unix seconds; `nil` to close all.
-        ///   - rewritten: The value of ``rewritten`` when these minutes began.
-        mutating func close(but minute: Int64?, rewritten: Int64) -> [KeptCandle] {
+        /// - Parameter minute: The current minute, in Unix seconds; `nil` to close all.
+        mutating func close(but minute: Int64?) -> [KeptCandle] {
             currencies.keys.sorted { $0.rawValue < $1.rawValue }.compactMap { currency in
                 guard let open = currencies[currency]?.builder.minute, open != minute,
                     let (candle, isFirst) = currencies[currency]?.close()
                 else { return nil }
-                return KeptCandle(
-                    currency, candle, candle.start <= rewritten ? .replaces : isFirst ? .continues : .keepsOwn)
+                return KeptCandle(currency, candle, isFirst ? .continues : .keepsOwn)
             }
         }
     }
 
     private let store: any CandleArchive
+    package let clock: HistoryClock
     private let state = Mutex(State())
 
-    package init(store: any CandleArchive) {
+    package init(store: any CandleArchive, clock: HistoryClock) {
         self.store = store
+        self.clock = clock
     }
 
     /// Adds a state that is about to be published.
     /// - Parameter isTick: Whether a tick has made the state.
     /// - Returns: The day to publish with it; `nil` if nothing is known.
-    func add(_ published: PriceState, isTick: Bool, at wall: Timestamp) -> PriceDay? {
+    func add(_ published: PriceState, isTick: Bool, at now: ObservationTime) -> PriceDay? {
         guard let currency = Currency(rawValue: published.currency) else { return nil }
         // A derived price is no market's.
         let isOfMarket = published.freshness == .fresh && published.derivation == nil
-        let price = isOfMarket ? published.quote?.value : nil
+        let sample = Sample(
+            currency: currency, price: isOfMarket ? published.quote?.value : nil,
+            isInDoubt: published.standing.isInDoubt, isTick: isTick, at: now.boottime)
+        let reading = clock.reading(at: now)
         return state.withLock { state in
-            let rewritten = state.rewritten
-            let second = state.second(at: wall)
-            let closed = state.close(but: Candle.Step.minute.start(of: second), rewritten: rewritten)
-            if !closed.isEmpty { store.keep(closed) }
-            return state.currencies[currency, default: CurrencyHistory()].add(
-                price, isInDoubt: published.standing.isInDoubt, isTick: isTick, at: second)
+            state.follow(reading, with: store)
+            state.waiting?.add(sample)
+            return state.add(sample, at: reading.time.wall, to: store)
         }
     }
 
     /// Marks the newest prices as in doubt, because another market's is shown now that is far from them. They no longer count where there
     /// are others.
     /// - Parameter since: When a right one was shown last; at most ``doubtedMinutes`` before the present count.
-    func doubt(_ currency: Currency, since: Timestamp, at wall: Timestamp) {
-        let oldest = wall.wholeSeconds - Int64(Self.doubtedMinutes) * Candle.Step.minute.seconds
+    func doubt(_ currency: Currency, since: BootTime, at now: ObservationTime) {
+        let time = clock.reading(at: now).time
+        let oldest = time.wall.wholeSeconds - Int64(Self.doubtedMinutes) * Candle.Step.minute.seconds
         state.withLock { state in
             // A wrong price may have come in the same second.
-            let changed = state.currencies[currency]?.doubt(after: max(since.wholeSeconds, oldest) - 1) ?? []
-            if !changed.isEmpty { store.keep(changed.map { KeptCandle(currency, $0, .replaces) }) }
+            let second = max(time.wallTime(of: since).wholeSeconds, oldest) - 1
+            let changed = state.currencies[currency]?.doubt(after: second) ?? []
+            state.waiting?.doubt(currency, since: since)
+            state.keep(changed.map { KeptCandle(currency, $0, .replaces) }, in: store)
         }
     }
 
@@ -135,8 +217,9 @@ package final class PriceHistory: Sendable {
     }
 
     /// The day before a moment; `nil` if nothing is known about it.
-    package func day(of currency: Currency, at wall: Timestamp) -> PriceDay? {
-        state.withLock { $0.currencies[currency]?.day.day(at: wall.wholeSeconds) }
+    package func day(of currency: Currency, at now: ObservationTime) -> PriceDay? {
+        let second = clock.reading(at: now).time.wall.wholeSeconds
+        return state.withLock { $0.currencies[currency]?.day.day(at: second) }
     }
 
     /// The prices of the last hour, as one-second candles.
@@ -147,15 +230,27 @@ package final class PriceHistory: Sendable {
         state.withLock { $0.currencies[currency]?.recent.candles(in: range, limit: limit) ?? [] }
     }
 
-    /// The candle of the current minute, as far as it is known.
-    package func presentMinute(of currency: Currency) -> Candle? {
-        state.withLock { $0.currencies[currency]?.builder.current }
+    /// The minutes that were not passed to the store yet, from the oldest to the newest. The last one may be the current minute, as far as
+    /// it is known.
+    package func unstored(of currency: Currency) -> [Candle] {
+        state.withLock { state in
+            let waiting = state.waiting?.minutes.filter { $0.currency == currency }.map(\.candle) ?? []
+            return waiting + [state.currencies[currency]?.builder.current].compactMap(\.self)
+        }
     }
 
     /// Stores what is known about the current minute, because the daemon ends.
     package func close() {
-        state.withLock { store.keep($0.close(but: nil, rewritten: $0.rewritten)) }
+        state.withLock { state in
+            let held = state.waiting.take()?.minutes ?? []
+            state.keep(held + state.close(but: nil), in: store)
+        }
     }
+}
+
+extension [KeptCandle] {
+    /// The same in doubt, because it is not known whether their time is right. They replace nothing.
+    fileprivate var doubted: [KeptCandle] { map { KeptCandle($0.currency, $0.candle.inDoubt, .yields) } }
 }
 
 /// Makes one-minute candles from the published states of one currency. A pure value.

@@ -112,6 +112,8 @@ package struct SourceReport: Sendable, Hashable {
     package var way: PriceWay?
     /// Whether its address is not the exchange's own: a simulator, a mirror or a proxy.
     package var isElsewhere = false
+    /// Its time minus this machine's, milliseconds; `nil` if they agree within a minute, or if it is not known.
+    package var clockDifference: Int64?
     /// The last request that gave no price.
     package var lastFailure: Failure?
     /// The latency of its last responses; `nil` without any.

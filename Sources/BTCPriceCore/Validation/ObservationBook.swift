@@ -1,6 +1,6 @@
 /// What the markets of one currency have said: a pure value. What follows from it is in ``Belief``.
 ///
-/// Every price enters through ``record(_:of:from:pace:at:)``.
+/// Every price enters through ``record(_:of:from:pace:clocks:at:)``.
 package struct ObservationBook: Sendable {
     /// What one market has said at one address. It is forgotten with the address.
     private struct Record: Sendable {
@@ -47,7 +47,6 @@ package struct ObservationBook: Sendable {
     private var records: [Market: Record] = [:]
     /// The address of each market, as far as it is known.
     private var addresses: [Market: MarketAddress] = [:]
-    private var clocks = VenueClocks()
     /// What a USDT/USD market stated last.
     private(set) var stated: StatedRate?
     /// Whether a price of a peer, or of a twin, has come: another market may have the same exchange's own price.
@@ -97,19 +96,17 @@ package struct ObservationBook: Sendable {
     ///   - market: The market that was requested, or that pushed.
     ///   - venue: The venue that gave it, if its properties matter here.
     ///   - pace: The minimum time between two requests that the source's limits allow.
+    ///   - clocks: The venues' clocks, with that of this response.
     /// - Throws: Why it is not a valid price.
     @discardableResult
     package mutating func record(
         _ loaded: [LoadedPrice], of market: Market, from venue: Venue? = nil, pace: Duration = .zero,
-        at now: ObservationTime
+        clocks: VenueClocks = VenueClocks(), at now: ObservationTime
     ) throws(PriceLoadingError) -> MarketObservation {
         guard var price = loaded.first(where: { $0.market == market }) else { throw .invalidData("no price") }
-        if let time = price.venueClock {
-            clocks.record(time, of: market.venue, cacheTime: venue?.cacheTime ?? .zero, at: now)
-            // A price with a time of its own shows its age itself.
-            if price.position.time == nil, clocks.stands(market.venue) {
-                throw .staleData("a cache: the Date of its responses stands still")
-            }
+        // A price with a time of its own shows its age itself.
+        if price.venueClock != nil, price.position.time == nil, clocks.stands(market.venue) {
+            throw .staleData("a cache: the Date of its responses stands still")
         }
         // If the price has no time of its own, the venue's time says nothing about it.
         let wall = price.position.time == nil ? now.wall : clocks.wallTime(at: now)
@@ -168,7 +165,6 @@ package struct ObservationBook: Sendable {
     mutating func keep(only addresses: [Market: MarketAddress], interval: Int64) -> [Market] {
         let moved = addresses.filter { market, address in self.addresses[market].map { $0 != address } ?? false }.keys
         records = records.filter { addresses[$0.key] != nil && !moved.contains($0.key) }
-        clocks.keep(only: Set(addresses.keys.filter { !moved.contains($0) }.map(\.venue)))
         self.addresses = addresses
         positionsLast = max(Vote.Bounds.memory, 3 * interval)
         return Array(moved)

@@ -1,8 +1,34 @@
-/// Compares the venues' clocks with this machine's, to detect old prices: a pure value.
+/// How this machine's clock compares with the venues' clocks.
+package enum ClockComparison: Sendable, Hashable {
+    /// No venue has stated a time, the only one contradicts this machine's, or the venues do not agree with each other.
+    case unknown
+    /// Most venues agree with this machine's clock, within a minute.
+    case agrees
+    /// Most venues, at least two, agree on another time.
+    case differs(ClockDifference)
+}
+
+/// How far this machine's clock is from the time that most venues agree on.
+package struct ClockDifference: Sendable, Hashable {
+    /// Their time minus this machine's, milliseconds: above zero if this machine's clock is behind.
+    package var milliseconds: Int64
+    /// The number of venues that agree on the other time.
+    package var venues: Int64
+    /// The number of venues whose time is known.
+    package var known: Int64
+
+    package init(milliseconds: Int64, venues: Int64, known: Int64) {
+        self.milliseconds = milliseconds
+        self.venues = venues
+        self.known = known
+    }
+}
+
+/// Compares the venues' clocks with this machine's, to detect old prices and a wrong clock: a pure value.
 ///
 /// If a venue's time differs from ours, the venue is wrong, unless most venues agree with it. Offsets are relative to the boot
 /// clock, so they stay correct if the wall clock is set.
-struct VenueClocks: Sendable {
+package struct VenueClocks: Sendable {
     /// The clock of a venue, as the `Date` headers of its responses show it. Its times are milliseconds since 1970.
     private struct Clock: Sendable {
         /// Its wall clock minus this machine's boot clock, in milliseconds, and the time of that observation.
@@ -18,9 +44,19 @@ struct VenueClocks: Sendable {
         var stands = false
 
         var time: Int64 { offset + at.milliseconds }
+
+        /// Its time minus this machine's, milliseconds.
+        func difference(at now: ObservationTime) -> Int64 { offset + now.boottime.milliseconds - now.wall.milliseconds }
     }
 
     private var clocks: [String: Clock] = [:]
+
+    package init() {}
+
+    /// Clocks that differ by at most this, in milliseconds, agree.
+    static let tolerance = Duration.seconds(60).wholeMilliseconds
+    /// After this time, in milliseconds, a venue's time counts only if no two newer ones are known: this machine may have been stopped.
+    private static let newest = Duration.seconds(120).wholeMilliseconds
     /// How long a venue's clock offset is used, in milliseconds.
     private static let lasts = Duration.seconds(3600).wholeMilliseconds
     /// The resolution of `Date`, a whole second, in milliseconds.
@@ -64,8 +100,33 @@ struct VenueClocks: Sendable {
     func wallTime(at now: ObservationTime) -> Timestamp {
         let recent = clocks.values.filter { now.boottime - $0.at <= Self.lasts && !$0.stands }
         guard recent.count > 1 || recent.first?.isAdvancing == true else { return now.wall }
-        let errors = recent.map { $0.offset + now.boottime.milliseconds - now.wall.milliseconds }
+        let errors = recent.map { $0.difference(at: now) }
         let sorted = errors.sorted { abs($0) < abs($1) }
         return Timestamp(milliseconds: now.wall.milliseconds + sorted[(sorted.count - 1) / 2])
+    }
+
+    /// A venue's time minus this machine's, milliseconds; `nil` if it is not known, or is that of a cache.
+    func difference(of venue: String, at now: ObservationTime) -> Int64? {
+        guard let clock = clocks[venue], now.boottime - clock.at <= Self.lasts, !clock.stands else { return nil }
+        return clock.difference(at: now)
+    }
+
+    /// Compares this machine's clock with those of all venues.
+    func comparison(at now: ObservationTime) -> ClockComparison {
+        let counts = { (clock: Clock, longest: Int64) in now.boottime - clock.at <= longest && !clock.stands }
+        let areNewest = clocks.values.count { counts($0, Self.newest) } > 1
+        let longest = areNewest ? Self.newest : Self.lasts
+        var (known, agreeing) = (0, 0)
+        for clock in clocks.values where counts(clock, longest) {
+            known += 1
+            if abs(clock.difference(at: now)) <= Self.tolerance { agreeing += 1 }
+        }
+        if agreeing * 2 > known { return .agrees }
+        guard known > 1 else { return .unknown }
+        let differences = clocks.values.filter { counts($0, longest) }.map { $0.difference(at: now) }.sorted()
+        let median = differences[known / 2]
+        let with = differences.count { abs($0 - median) <= Self.tolerance }
+        guard with > 1, with * 2 > known, abs(median) > Self.tolerance else { return .unknown }
+        return .differs(ClockDifference(milliseconds: median, venues: Int64(with), known: Int64(known)))
     }
 }

@@ -34,6 +34,8 @@ enum JournalMessage: String, CaseIterable {
     case outliers = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a129"
     case tetherOffPeg = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a12a"
     case tetherBack = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a12b"
+    case clockWrong = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a171"
+    case clockRight = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a172"
     case saveFailed = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a131"
     case saveRecovered = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a132"
     case keptDamaged = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a133"
@@ -56,13 +58,13 @@ enum JournalMessage: String, CaseIterable {
     var level: Logger.Level {
         switch self {
         case .ready, .stopped, .idle, .slept, .fresh, .sourceRecovered, .sourceSlow, .historyFilled: .info
-        case .tetherBack, .contradictionEnded, .currencyNeeded, .marketAgain, .ratesRecovered: .notice
+        case .clockRight, .tetherBack, .contradictionEnded, .currencyNeeded, .marketAgain, .ratesRecovered: .notice
         case .reloaded, .needsRestart, .paused, .resumed, .retried, .currentAgain, .sourceNeedsKey, .sourceElsewhere,
             .sourceStillRests, .streamRefused, .saveRecovered, .historyRecovered, .historyUnfilled:
             .notice
         case .conversionImpossible, .quorumUnreachable, .limitShared, .stale, .sourceFailed, .sourceLimited,
             .sourceRefused, .sourceAhead,
-            .contradicted, .outliers, .derivedInstead, .ratesFailed, .ratesRefused,
+            .contradicted, .clockWrong, .outliers, .derivedInstead, .ratesFailed, .ratesRefused,
             .tetherOffPeg, .tooManyConnections, .tooManyOfUser:
             .warning
         case .reloadRefused, .saveFailed, .keptDamaged, .stateUnusable, .acceptFailed, .historyFailed, .historyDamaged:

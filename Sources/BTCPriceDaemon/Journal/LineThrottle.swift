@@ -67,12 +67,13 @@ extension LineThrottle.Summary: CustomStringConvertible {
 }
 
 extension Duration {
-    /// `95 s`, `12 min` or `3 h`, rounded down.
+    /// `95 s`, `12 min`, `3 h` or `10 d`, rounded down.
     var wholeUnits: String {
         switch components.seconds {
         case let seconds where seconds < 120: "\(seconds) s"
         case let seconds where seconds < 7200: "\(seconds / 60) min"
-        case let seconds: "\(seconds / 3600) h"
+        case let seconds where seconds < 172_800: "\(seconds / 3600) h"
+        case let seconds: "\(seconds / 86_400) d"
         }
     }
 }

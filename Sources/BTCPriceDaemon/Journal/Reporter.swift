@@ -123,6 +123,15 @@ package final class Reporter: Sendable {
                 .ratesRefused, "rates of \(source) refused",
                 "The reference rates of \(codes) by \(source) are not used: they have moved by more than 20 %, and no second source agrees.",
                 ["source": "\(source)"])
+        case .clockDiffers(let difference):
+            let side = difference.milliseconds > 0 ? "behind" : "ahead of"
+            let span = Duration.milliseconds(difference.milliseconds.magnitude).wholeUnits
+            say(
+                .clockWrong, "clock wrong",
+                "This machine's clock is \(span) \(side) the time that \(difference.venues) of \(difference.known) sources agree on. The history is kept by their time. 'timedatectl status' shows whether the clock is synchronized.",
+                ["difference": "\(difference.milliseconds)"], of: "clock")
+        case .clockAgrees:
+            say(.clockRight, "clock right", "This machine's clock agrees with most sources again.", of: "clock")
         case .saveFailed(let error):
             say(
                 .saveFailed, "save failed", "The last price cannot be saved: \(error). Prices are still served.",

@@ -6,6 +6,9 @@ struct PeerReading: Sendable {
     /// The longest name of a source that is accepted from a peer, bytes.
     private static let longestName = 32
 
+    /// A peer whose boot clock differs from this machine's by at most this may be on this machine, milliseconds.
+    private static let sameMachine: Int64 = 5000
+
     let ownInstance: String
     /// The newest price, and what identifies it.
     private var last: (instance: String, quote: PriceQuote, price: LoadedPrice)?
@@ -34,8 +37,14 @@ struct PeerReading: Sendable {
         let plusMinus = isUnconfirmed ? message.state.standing.uncertainty?.plusMinus ?? .zero : .zero
         let share = max(0, plusMinus.double / quote.value.double)
         var price = LoadedPrice(market, quote.value, halfSpread: min(share, Quotes.widestSpread.double / 2))
-        price.observed =
-            clock.date(message.state.observedBoottime, quote.timestamp, of: message.instance, arrivedAt: now).observed
+        let dated = clock.date(
+            message.state.observedBoottime, quote.timestamp, of: message.instance, arrivedAt: now)
+        price.observed = dated.observed
+        // The clock of a peer on this machine would always agree.
+        if !dated.isEstimate, message.state.observedBoottime.map({ abs(now.boottime - $0) > Self.sameMachine }) ?? false
+        {
+            price.venueClock = quote.timestamp
+        }
         price.push = .init(.peer, interval: interval, origin: origin, isUnconfirmed: isUnconfirmed)
         last = (message.instance, quote, price)
         return price

@@ -133,7 +133,8 @@ private func tlsReason(_ error: any Error) -> String {
         return "TLS: \(oneLine(text))"
     }
     if reason == "CERTIFICATE_VERIFY_FAILED" {
-        return "TLS: its certificate is not valid now, or not from a trusted authority (tls.ca-file adds one)"
+        return "TLS: its certificate is not valid now, by this machine's clock, or not from a trusted authority "
+            + "(tls.ca-file adds one)"
     }
     return "TLS: \(reason.replacing("_", with: " ").lowercased())"
 }

@@ -146,6 +146,20 @@ final class HistoryDatabase {
         }
     }
 
+    /// Marks the daemon's own candles that are later than a moment as in doubt, because they were stored while the clock was ahead.
+    /// - Parameter second: The present time, Unix seconds.
+    func doubt(after second: Int64) throws(SQLiteError) {
+        try database.transaction { () throws(SQLiteError) in
+            for step in [Candle.Step.minute, .hour, .day] {
+                try run(
+                    """
+                    UPDATE \(step) SET ticks = max(ticks, 1), fresh = max(fresh, 1), doubtful = max(fresh, 1)
+                    WHERE start > ? AND origin = '\(Candle.own)' AND ifnull(doubtful, 0) < max(fresh, 1)
+                    """, [.integer(second)])
+            }
+        }
+    }
+
     private func note(_ start: Int64, of currency: Currency, in step: Candle.Step) {
         open[step]?.insert(Span(currency: currency, start: step.start(of: start)))
     }
@@ -169,7 +183,8 @@ final class HistoryDatabase {
             switch conflict {
             case .yields: "NOTHING"
             case .replaces, .continues: "UPDATE SET \(replacing)"
-            case .keepsOwn: "UPDATE SET \(replacing) WHERE origin <> '\(Candle.own)'"
+            case .keepsOwn:
+                "UPDATE SET \(replacing) WHERE origin <> '\(Candle.own)' OR ifnull(doubtful, 0) >= max(fresh, 1)"
             }
         try run(
             """
@@ -204,9 +219,8 @@ final class HistoryDatabase {
         guard let whole = Candle(parts, of: part, in: range, at: range.upperBound) else { return }
         if let known = try candles(of: span.currency, step, in: range, limit: 1).first {
             let covered = whole.coveredMinutes ?? step.minutes
-            guard known.isPartlyOwn ? known.ticks <= whole.ticks : Candle.isEnough(covered, of: step.minutes) else {
-                return
-            }
+            let isBetter = known.isInDoubt || known.ticks <= whole.ticks
+            guard known.isPartlyOwn ? isBetter : Candle.isEnough(covered, of: step.minutes) else { return }
         }
         try add(whole, of: span.currency, to: step, .replaces)
     }

@@ -62,12 +62,13 @@ package final class HistoryStore: CandleArchive {
         var unchecked: [KeptCandle]?
         /// Receives the minutes of the last day once the file is open.
         var restored: (@Sendable (Currency, [Candle]) -> Void)?
-        /// Returns the candle of the present minute.
-        var present: (@Sendable (Currency) -> Candle?)?
+        /// Returns the minutes that were not passed to the store yet.
+        var unstored: (@Sendable (Currency) -> [Candle])?
     }
 
     private let path: String
-    private let now: TimeSource
+    private let clock: HistoryClock
+    private var now: ObservationTime { clock.now }
     private let report: @Sendable (Event) -> Void
     private let state: Mutex<State>
     private let queue = DispatchQueue(label: "io.btcpriced.history")
@@ -79,12 +80,13 @@ package final class HistoryStore: CandleArchive {
 
     /// - Parameters:
     ///   - directory: The state directory.
+    ///   - clock: The history's time. While it is not confirmed, no minute is deleted.
     ///   - report: Reports to the operator. Called on the queue.
     package init(
-        directory: String, settings: Settings, now: @escaping TimeSource, report: @escaping @Sendable (Event) -> Void
+        directory: String, settings: Settings, clock: HistoryClock, report: @escaping @Sendable (Event) -> Void
     ) {
         path = "\(directory)/\(Self.fileName)"
-        self.now = now
+        self.clock = clock
         self.report = report
         state = Mutex(State(settings: settings))
     }
@@ -101,14 +103,14 @@ package final class HistoryStore: CandleArchive {
 
     /// Opens the database, and reads the minutes of the last day. If that fails, the next commit tries again.
     /// - Parameters:
-    ///   - present: The candle of the present minute, as far as it is known. Called on the queue.
+    ///   - unstored: The minutes that were not passed to the store yet, from the oldest to the newest. Called on the queue.
     ///   - restored: Called on the queue for each currency that has minutes.
     package func open(
-        present: @escaping @Sendable (Currency) -> Candle?,
+        unstored: @escaping @Sendable (Currency) -> [Candle],
         restored: @escaping @Sendable (Currency, [Candle]) -> Void
     ) {
         queue.async { [self] in
-            (files.present, files.restored) = (present, restored)
+            (files.unstored, files.restored) = (unstored, restored)
             do throws(SQLiteError) { _ = try database() } catch { failed(error) }
         }
     }
@@ -116,7 +118,7 @@ package final class HistoryStore: CandleArchive {
     // MARK: - Writing
 
     package func keep(_ candles: [KeptCandle]) {
-        let boottime = now().boottime
+        let boottime = now.boottime
         let isDue = state.withLock { state in
             state.held += candles
             let excess = state.held.count - Self.mostHeld
@@ -131,13 +133,14 @@ package final class HistoryStore: CandleArchive {
 
     /// Runs on the queue.
     private func commit() {
-        let present = now()
+        let present = now
         let (candles, oldest) = state.withLock { state in
             state.underWay = state.held.count
             state.lastCommit = present.boottime
             let keep = state.settings.keepMinutes.map { $0.components.seconds }
             // Keeps an hour more. Otherwise the oldest minutes that a backfill requests would be deleted and requested again and again.
-            return (state.held, keep.map { present.wall.wholeSeconds - $0 - Candle.Step.hour.seconds })
+            let oldest = keep.map { present.wall.wholeSeconds - $0 - Candle.Step.hour.seconds }
+            return (state.held, clock.isConfirmed ? oldest : nil)
         }
         do throws(SQLiteError) {
             if !candles.isEmpty {
@@ -157,9 +160,22 @@ package final class HistoryStore: CandleArchive {
         }
     }
 
+    package func settle(at second: Int64) {
+        queue.async { [self] in
+            do throws(SQLiteError) { try settled(at: second) } catch { failed(error) }
+        }
+    }
+
+    /// Runs on the queue.
+    private func settled(at second: Int64) throws(SQLiteError) {
+        let database = try database()
+        try database.doubt(after: second)
+        try restore(from: database, at: second)
+    }
+
     package func backfill(_ candles: [Candle], of currency: Currency, _ step: Candle.Step) async throws(HistoryError) {
         try await onQueue(for: nil) { [self] () throws(SQLiteError) in
-            let second = now().wall.wholeSeconds
+            let second = now.wall.wholeSeconds
             if step == .minute {
                 try database().add(candles.map { KeptCandle(currency, $0, .yields) }, at: second, oldest: nil)
             } else {
@@ -170,7 +186,7 @@ package final class HistoryStore: CandleArchive {
 
     package func insert(_ minute: Candle, of currency: Currency) async throws(HistoryError) {
         try await onQueue(for: nil) { [self] () throws(SQLiteError) in
-            try database().backfill([minute], of: currency, .minute, at: now().wall.wholeSeconds)
+            try database().backfill([minute], of: currency, .minute, at: now.wall.wholeSeconds)
         }
     }
 
@@ -268,9 +284,10 @@ package final class HistoryStore: CandleArchive {
     /// The minutes that are not on the disk yet. Runs on the queue, so that no commit comes in between.
     private func newest(of currency: Currency) -> [Candle] {
         // In this order, a minute that ends meanwhile is in both.
-        let present = files.present?(currency)
+        let unstored = files.unstored?(currency) ?? []
         let held = state.withLock { $0.held }.filter { $0.currency == currency }.map(\.candle)
-        return held + [present].compactMap { $0?.start == held.last?.start ? nil : $0 }
+        let starts = Set(held.map(\.start))
+        return held + unstored.filter { !starts.contains($0.start) }
     }
 
     /// Runs on the queue.
@@ -290,7 +307,7 @@ package final class HistoryStore: CandleArchive {
             let end = range.upperBound + step.seconds
             guard candles.count < limit, start < range.upperBound else { return candles }
             let parts = try self.candles(of: currency, shorter, in: start..<end, limit: .max, newest, database)
-            later = Candle.merged(parts, of: shorter, to: step, at: now().wall.wholeSeconds)
+            later = Candle.merged(parts, of: shorter, to: step, at: now.wall.wholeSeconds)
                 .filter { range.contains($0.start) }
         }
         // Usually `later` follows all rows. But an exchange's row of a later minute may be on the disk before the daemon's own one.
@@ -353,7 +370,7 @@ package final class HistoryStore: CandleArchive {
             files.database = nil
         }
         let database: HistoryDatabase
-        let end = now().wall.wholeSeconds
+        let end = now.wall.wholeSeconds
         do throws(SQLiteError) {
             database = try HistoryDatabase(path: path, now: end)
         } catch {
@@ -375,12 +392,17 @@ package final class HistoryStore: CandleArchive {
             try? database.makeIndex()
             indexing.withLock { $0 = nil }
         }
+        try restore(from: database, at: end)
+        return database
+    }
+
+    /// Runs on the queue.
+    private func restore(from database: HistoryDatabase, at end: Int64) throws(SQLiteError) {
         for currency in database.currencies {
             let candles = try database.candles(
                 of: currency, .minute, in: end - Candle.Step.day.seconds..<end, limit: 1441)
             if !candles.isEmpty { files.restored?(currency, candles) }
         }
-        return database
     }
 
     /// Handles the result of a check. What was written to a damaged database meanwhile goes into the new one. Runs on the queue.

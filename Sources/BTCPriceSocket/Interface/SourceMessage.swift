@@ -33,6 +33,7 @@ extension SourceReport: JSONMessage {
             claim = MarketClaim(
                 low: low, high: high, isMember: isMember ?? false, contradictedBy: contradictedBy ?? [])
         }
+        try fields.optional("clockDifferenceMs", &clockDifference, .integer)
     }
 }
 

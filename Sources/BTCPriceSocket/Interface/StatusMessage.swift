@@ -57,6 +57,33 @@ package struct StatusMessage: Sendable, Hashable {
         }
     }
 
+    /// How this machine's clock compares with the sources' clocks.
+    package struct Clock: Sendable, Hashable {
+        package enum State: String, Sendable, Hashable, CaseIterable {
+            case agrees
+            case differs
+            case unknown
+        }
+
+        package var state = State.unknown
+        /// The sources' time minus this machine's, milliseconds; `nil` unless it differs.
+        package var difference: Int64?
+        /// The number of sources that agree on that time.
+        package var sources: Int64?
+        /// The number of sources whose time is known.
+        package var known: Int64?
+
+        package init(_ comparison: ClockComparison = .unknown) {
+            switch comparison {
+            case .unknown: break
+            case .agrees: state = .agrees
+            case .differs(let difference):
+                (state, self.difference) = (.differs, difference.milliseconds)
+                (sources, known) = (difference.venues, difference.known)
+            }
+        }
+    }
+
     package struct Clients: Sendable, Hashable {
         /// A limit, and how often it was hit since the start.
         package struct Limit: Sendable, Hashable {
@@ -108,10 +135,12 @@ package struct StatusMessage: Sendable, Hashable {
     package var clients: Clients
     /// The sources at addresses other than the exchanges' own.
     package var elsewhere: [String]
+    package var clock: Clock
 
     package init(
         version: String, pid: Int64, uptime: Int64, price: StateMessage, since: Timestamp, ticking: Ticking,
-        ticks: Ticks, pegRate: PegRate? = nil, store: Store, clients: Clients, elsewhere: [String] = []
+        ticks: Ticks, pegRate: PegRate? = nil, store: Store, clients: Clients, elsewhere: [String] = [],
+        clock: Clock = Clock()
     ) {
         self.version = version
         self.pid = pid
@@ -124,6 +153,7 @@ package struct StatusMessage: Sendable, Hashable {
         self.store = store
         self.clients = clients
         self.elsewhere = elsewhere
+        self.clock = clock
     }
 }
 
@@ -146,6 +176,7 @@ extension StatusMessage: JSONMessage {
         try fields.required("store", &store, .message)
         try fields.required("clients", &clients, .message)
         try fields.added("elsewhere", &elsewhere, .texts)
+        try fields.added("clock", &clock, .message)
     }
 }
 
@@ -200,5 +231,16 @@ extension StatusMessage.Clients.Limit: JSONMessage {
         try fields.required("name", &name, .text)
         try fields.required("most", &most, .integer)
         try fields.required("hits", &hits, .integer)
+    }
+}
+
+extension StatusMessage.Clock: JSONMessage {
+    package static var blank: StatusMessage.Clock { StatusMessage.Clock() }
+
+    package mutating func visit(_ fields: inout JSONFields) throws(JSONFieldError) {
+        try fields.required("state", &state, .choice)
+        try fields.optional("differenceMs", &difference, .integer)
+        try fields.optional("sources", &sources, .integer)
+        try fields.optional("known", &known, .integer)
     }
 }

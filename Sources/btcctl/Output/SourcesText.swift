@@ -40,12 +40,18 @@ struct SourcesText {
             : [rows[0]]
         for (report, row) in zip(reports, rows.dropFirst()) {
             lines.append(row)
-            let notes = [reason(report, at: now), vote(report, isVerbose: isVerbose), elsewhere(report)]
+            let notes = [reason(report, at: now), vote(report, isVerbose: isVerbose), elsewhere(report), clock(report)]
             for note in notes where !note.isEmpty {
                 lines += Table.wrapped("    ", note, width: width)
             }
         }
         return lines
+    }
+
+    private func clock(_ report: SourceReport) -> String {
+        report.clockDifference.map {
+            "its time is \(Table.text(.milliseconds($0.magnitude))) \($0 > 0 ? "ahead of" : "behind") this machine's clock"
+        } ?? ""
     }
 
     /// A line of the explanation. The text of a letter begins in the sixth column.

@@ -26,6 +26,7 @@ struct StatusText {
                 ("Store", store(status.store, at: now)),
                 ("Clients", clients(status.clients)),
                 ("Limits hit", limits(status.clients.limits)),
+                ("Clock", clock(status.clock)),
                 ("Daemon", daemon(status)),
             ].flatMap { name, text in
                 Table.wrapped("\(Table.padded(name, 11)): ", text, width: width)
@@ -103,6 +104,18 @@ struct StatusText {
         let age = Table.text(.milliseconds(max(0, now.boottime - rate.measuredBoottime)))
         return "\(rate.value) USD, by \(rate.sources.joined(separator: ", ")) \(age) ago"
             + (rate.isOffPeg ? "; off its peg" : "")
+    }
+
+    private func clock(_ clock: StatusMessage.Clock) -> String {
+        guard let difference = clock.difference else {
+            return clock.state == .agrees
+                ? "agrees with most sources, within a minute"
+                : "not known: too few sources state the time, or they do not agree"
+        }
+        let span = Table.text(.milliseconds(difference.magnitude))
+        let side = difference > 0 ? "behind" : "ahead of"
+        return "\(span) \(side) the time that \(clock.sources ?? 0) of \(clock.known ?? 0) sources agree on; "
+            + "the history is kept by their time"
     }
 
     private func ticks(_ status: StatusMessage) -> String {

@@ -113,14 +113,15 @@ def ended(process, seconds=30):
 class Simulator:
     """exchange-simulator with all its venues."""
 
-    def __init__(self, *arguments, faults="", secure=False, prefix=()):
+    def __init__(self, *arguments, faults="", secure=False, prefix=(), environment=None):
         self.certificates = Certificates() if secure else None
         self.authority = self.certificates and self.certificates.authority
         if secure:
             self.certificates.for_simulator(None)
             arguments += ("--certificates", self.certificates.folder)
         self.process = spawn(
-            [*prefix, BINARIES / "exchange-simulator", *arguments], stdout=subprocess.PIPE, text=True)
+            [*prefix, BINARIES / "exchange-simulator", *arguments], stdout=subprocess.PIPE, text=True,
+            env=environment and {**os.environ, **environment})
         self.urls = {}
         for line in self.process.stdout:
             if line == "ready\n":
