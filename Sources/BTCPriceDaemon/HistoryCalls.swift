@@ -23,7 +23,7 @@ struct HistoryCalls: Sendable {
             case .getPriceAt(let time, _, let fetches):
                 var known = try await price(at: time, in: currency, for: user)
                 var reason: String?
-                if fetches, known.map({ $0.step > .minute }) ?? true {
+                if fetches, known?.isCoarse ?? true {
                     reason = time <= now().wall ? await fetch(currency, time.lastSecond, user) : "it is in the future"
                     if reason == nil { known = try await price(at: time, in: currency, for: user) }
                 }

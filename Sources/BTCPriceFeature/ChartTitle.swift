@@ -45,7 +45,7 @@ package struct ChartTitle: Sendable {
         ]
         let unconfirmed = candles.count(where: \.isInDoubt)
         // The first and the last one may begin before the span, or end after it.
-        let partial = candles.dropFirst().dropLast().count { $0.coveredMinutes != nil }
+        let partial = candles.dropFirst().dropLast().count { $0.covered != nil }
         for (count, what) in [(unconfirmed, "unconfirmed"), (partial, "known in part")] where count > 0 {
             more.insert(StyledLine.Part(text: "  \(count) of \(candles.count) \(what)", style: .bad), at: 0)
         }

@@ -17,7 +17,7 @@ package struct HistoryCoverage: Sendable {
     package func seconds(in candles: [Candle], _ step: Candle.Step) -> Int64 {
         candles.reduce(0) { sum, candle in
             let shared = max(0, min(from + seconds, candle.start + step.seconds) - max(from, candle.start))
-            return sum + (candle.coveredMinutes.map { shared * $0 / step.minutes } ?? shared)
+            return sum + (candle.covered.map { shared * $0 / step.seconds } ?? shared)
         }
     }
 

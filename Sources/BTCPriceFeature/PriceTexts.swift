@@ -73,13 +73,21 @@ package enum PriceTexts {
             + "high \(money.string(from: day.high, currency: currency))\(gaps ?? "")"
     }
 
-    /// What is to be known of a candle: `38 of 60 minutes`, and `in doubt: 3 of 60 ticks` or, if nothing else is known, `unconfirmed`.
+    /// How much of a candle is known, if that is too little: `38 of 60 minutes`, `7 of 60 s`.
+    /// - Parameter minutes: The length of its span.
+    package static func coverage(of candle: Candle, minutes: Int64) -> String? {
+        candle.coveredMinutes.map { "\($0) of \(minutes) minutes" } ?? candle.covered.map { "\($0) of 60 s" }
+    }
+
+    /// What is to be known of a candle: `38 of 60 minutes`, and `in doubt: 3 of 60 ticks` or, if nothing else is known, `unconfirmed`, and
+    /// `of one source: 5 of 60 ticks`.
     /// - Parameter minutes: The length of its span.
     package static func notes(on candle: Candle, minutes: Int64) -> [String] {
         let doubtful = candle.doubtful ?? 0
         return [
-            candle.coveredMinutes.map { "\($0) of \(minutes) minutes" },
+            coverage(of: candle, minutes: minutes),
             candle.isInDoubt ? "unconfirmed" : doubtful > 0 ? "in doubt: \(doubtful) of \(candle.fresh) ticks" : nil,
+            candle.single.flatMap { $0 > 0 ? "of one source: \($0) of \(candle.fresh) ticks" : nil },
         ].compactMap(\.self)
     }
 

@@ -44,7 +44,7 @@ package struct ReaderDays: Sendable {
         let cut = Set(cut(hours))
         let single = minutes.map { minute in
             var minute = minute
-            minute.coveredMinutes = 1
+            minute.covered = minute.covered ?? Candle.Step.minute.seconds
             return minute
         }
         var rest = (hours.filter { !cut.contains($0.start) } + single).sorted { $0.start < $1.start }[...]

@@ -67,6 +67,8 @@ enum FileSystem {
         if rename(path, other) != 0 { unlink(other) }
     }
 
+    static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
+
     static func remove(_ path: String) {
         unlink(path)
     }

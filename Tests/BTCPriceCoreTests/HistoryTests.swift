@@ -46,6 +46,11 @@ extension PriceHistory {
                 ObservationTime(wall: Timestamp(milliseconds: 1_724_544_000_300), boottime: .boot + 100_000_000)
             })
     }
+
+    /// Adds a state of a currency with one source and a tick a second.
+    func add(_ state: PriceState, isTick: Bool, at now: ObservationTime) -> PriceDay? {
+        add(state, isTick: isTick, every: .seconds(1), ofSeveral: false, at: now)
+    }
 }
 
 @Suite struct HistoryTests {
@@ -92,7 +97,8 @@ extension PriceHistory {
         #expect(history.unstored(of: .usd).last?.high == price("125"))
         _ = history.add(state("110"), isTick: true, at: at(60))
         var expected = candle(0, "100", "125")
-        (expected.low, expected.ticks, expected.fresh, expected.doubtful) = (price("90"), 6, 4, 0)
+        (expected.low, expected.ticks, expected.fresh) = (price("90"), 6, 4)
+        (expected.doubtful, expected.single, expected.covered) = (0, 0, 4)
         #expect(archive.kept == [KeptCandle(.usd, expected, .continues)])
         #expect(
             history.seconds(of: .usd, in: Self.midnight..<Self.midnight + 60).map(\.close)
@@ -127,6 +133,95 @@ extension PriceHistory {
         _ = history.add(state("102"), isTick: true, at: at(125))
         #expect(archive.kept.map(\.candle.start) == [Self.midnight + 60])
         #expect(archive.kept.map(\.candle.ticks) == [8])
+    }
+
+    // MARK: - What is covered
+
+    /// Minutes with a tick at these seconds.
+    private func minutes(
+        every interval: Int64, _ seconds: some Sequence<Int64>, isFresh: (Int64) -> Bool = { _ in true }
+    )
+        -> [Candle]
+    {
+        var (builder, minutes) = (CandleBuilder(), [Candle]())
+        for second in seconds {
+            if let minute = builder.minute, minute != second / 60 * 60 {
+                minutes += [builder.close()].compactMap(\.self)
+            }
+            builder.add(Sample(currency: .usd, price: isFresh(second) ? 100 : nil, covers: interval), at: second)
+        }
+        return minutes + [builder.close()].compactMap(\.self)
+    }
+
+    @Test func `a good tick covers the time until the next one, at most ten seconds`() {
+        #expect(minutes(every: 1, 0..<120).map(\.covered) == [nil, nil])
+        #expect(minutes(every: 1, 57..<120).map(\.covered) == [3, nil])
+        // An outage in the middle of a minute, and one that leaves five sixths.
+        #expect(minutes(every: 1, 0..<60) { !(7..<50).contains($0) }.map(\.covered) == [17])
+        #expect(minutes(every: 1, 0..<60) { !(7..<17).contains($0) }.map(\.covered) == [nil])
+        #expect(minutes(every: 10, stride(from: 3, to: 120, by: 10)).map(\.covered) == [nil, nil])
+        #expect(minutes(every: 10, stride(from: 3, to: 60, by: 20)).map(\.covered) == [30])
+        #expect(minutes(every: 60, [5, 65]).map(\.covered) == [10, 10])
+        #expect(minutes(every: 60, [55]).map(\.covered) == [5])
+        // A tick of another interval after a reload covers nothing twice.
+        #expect(minutes(every: 10, [0, 1, 2, 3]).map(\.covered) == [13])
+    }
+
+    @Test func `a minute of which too little is known is no known minute of an hour`() {
+        var known = (0..<60).map { candle($0, "10", "12") }
+        for minute in 0..<11 { known[minute].covered = 20 }
+        let hour = hours(known)[0]
+        #expect((hour.coveredMinutes, hour.isEnough(.hour)) == (52, true))
+        for minute in 11..<30 { known[minute].covered = 3 }
+        #expect((hours(known)[0].coveredMinutes, hours(known)[0].isEnough(.hour)) == (34, false))
+    }
+
+    @Test func `ticks that only one of several sources gave are counted`() {
+        let history = PriceHistory(store: archive)
+        for second in 0..<61 as Range<Int64> {
+            var state = state("100")
+            state.price?.confirmation = second < 20 ? .confirmed : .single
+            _ = history.add(state, isTick: true, every: .seconds(1), ofSeveral: true, at: at(second))
+        }
+        #expect(archive.kept.map(\.candle.single) == [40])
+    }
+
+    /// - Parameter known: The stored candle: its origin, the seconds that it covers, and whether it is in doubt.
+    @Test(
+        arguments: [
+            // The rest of a minute, and a minute that would be longer than one.
+            (.continues, (Candle.own, 20, false), 30, "10 12 12 10 own nil"),
+            (.continues, (Candle.own, 20, false), 20, "10 12 12 10 own 40"),
+            (.continues, (Candle.own, 40, false), 30, "stays"), (.continues, (Candle.own, nil, false), 30, "stays"),
+            (.continues, (Candle.own, nil, false), 8, "10 12 12 10 own nil"),
+            (.continues, (Candle.own, 40, true), 30, "11 12 12 11 own 30"),
+            (.continues, ("kraken", nil, false), 30, "9 10 12 9 mixed nil"),
+            (.continues, ("kraken", nil, false), nil, "11 12 12 11 own nil"),
+            (.keepsOwn, (Candle.own, nil, false), nil, "stays"),
+            (.keepsOwn, (Candle.own, nil, true), nil, "11 12 12 11 own nil"),
+            (.keepsOwn, ("kraken", nil, false), 30, "9 10 12 9 mixed nil"),
+            (.keepsOwn, ("kraken", nil, false), nil, "11 12 12 11 own nil"),
+            (.completes, (Candle.own, nil, false), nil, "stays"),
+            (.completes, (Candle.own, 20, false), nil, "11 12 12 10 mixed nil"),
+            (.completes, (Candle.own, nil, true), nil, "11 12 12 11 mixed nil"),
+            (.completes, ("kraken", nil, false), nil, "stays"),
+            (.yields, ("kraken", nil, false), nil, "stays"),
+            (.replaces, (Candle.own, nil, false), 30, "11 12 12 11 own 30"),
+        ] as [(KeptCandle.Conflict, (String, Int64?, Bool), Int64?, String)])
+    func `what is stored beside a known minute`(
+        conflict: KeptCandle.Conflict, known: (origin: String, covered: Int64?, isInDoubt: Bool), covered: Int64?,
+        expected: String
+    ) {
+        var stored = candle(0, known.origin == Candle.own ? "10" : "9", "10", origin: known.origin)
+        stored.covered = known.covered
+        if known.isInDoubt { stored.doubtful = stored.fresh }
+        var new = candle(0, "11", "12")
+        new.covered = covered
+        let merged = KeptCandle(.usd, new, conflict).merged(with: stored)
+        let text = merged.map {
+            "\($0.open) \($0.close) \($0.high) \($0.low) \($0.origin) \($0.covered.map(String.init) ?? "nil")"
+        }
+        #expect(text ?? "stays" == expected)
     }
 
     // MARK: - The time by which minutes are kept
@@ -339,7 +434,7 @@ extension PriceHistory {
         var parts = (0..<20).map { candle($0 * 60, "10", "12", origin: "kraken") }
         let day = { (parts: [Candle]) in Candle.merged(parts, of: .hour, to: .day, at: .max).map(\.coveredMinutes) }
         #expect(day(parts) == [1200])
-        parts[3].coveredMinutes = 59
+        parts[3].covered = 59 * 60
         #expect(day(parts).isEmpty)
     }
 
@@ -359,9 +454,10 @@ extension PriceHistory {
         history.close()
         var (first, second, third) = (candle(0, "100", "100"), candle(1, "100", "100"), candle(2, "101", "101"))
         (first.doubtful, second.doubtful, third.doubtful) = (0, 9, 5)
-        (third.ticks, third.fresh) = (30, 30)
+        (third.ticks, third.fresh, third.covered) = (30, 30, 30)
+        (first.single, second.single, third.single) = (0, 0, 0)
         var wrong = candle(1, "100", "103")
-        wrong.doubtful = 0
+        (wrong.doubtful, wrong.single) = (0, 0)
         #expect(
             archive.kept == [
                 KeptCandle(.usd, first, .continues), KeptCandle(.usd, wrong, .keepsOwn),
@@ -399,8 +495,8 @@ extension PriceHistory {
         #expect(day.since.milliseconds / 1000 == Self.midnight + 60)
         history.close()
         var (first, second) = (candle(0, "100", "90"), candle(1, "101", "99"))
-        (first.ticks, first.fresh, first.doubtful) = (2, 2, 2)
-        (second.ticks, second.fresh, second.doubtful) = (4, 4, 2)
+        (first.ticks, first.fresh, first.doubtful, first.single, first.covered) = (2, 2, 2, 0, 2)
+        (second.ticks, second.fresh, second.doubtful, second.single, second.covered) = (4, 4, 2, 0, 3)
         #expect(archive.kept.map(\.candle) == [first, second])
         #expect(first.isInDoubt && !second.isInDoubt)
         let seconds = history.seconds(of: .usd, in: Self.midnight + 60..<Self.midnight + 80)

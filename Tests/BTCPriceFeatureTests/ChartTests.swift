@@ -126,7 +126,7 @@ import Testing
         // A spike in doubt is not the highest price.
         var candles = Self.candles(.minute, 1440)
         candles[700] = Candle(start: candles[700].start, 77_000, isInDoubt: true)
-        candles[800].coveredMinutes = 1
+        candles[800].covered = 60
         let doubted = ChartTitle(candles, currency: "USD", span: .day, now: Self.now)
         let parts = doubted.parts(state, width: 200).map(\.text).joined()
         #expect(parts.contains("  not current  1 of 1440 known in part  1 of 1440 unconfirmed  24h"), "\(parts)")

@@ -16,7 +16,7 @@ import Testing
     @Test func `candles count with what they cover of the span`() {
         let hour = { (start: Int64, covered: Int64?) in
             var candle = Candle(start: start, 1)
-            candle.coveredMinutes = covered
+            candle.covered = covered.map { $0 * 60 }
             return candle
         }
         #expect(day.seconds(in: [hour(0, nil), hour(3600, 38), hour(84_600, nil), hour(90_000, nil)], .hour) == 7680)

@@ -127,16 +127,19 @@ import Testing
 
     @Test(
         arguments: [
-            (nil, 60, nil, []), (38, 60, 0, ["38 of 60 minutes"]), (nil, 60, 3, ["in doubt: 3 of 60 ticks"]),
-            (38, 60, 60, ["38 of 60 minutes", "unconfirmed"]),
+            (nil, 60, nil, []), (38 * 60, 60, 0, ["38 of 60 minutes"]), (nil, 60, 3, ["in doubt: 3 of 60 ticks"]),
+            (38 * 60, 60, 60, ["38 of 60 minutes", "unconfirmed"]), (7, 7, nil, ["7 of 60 s"]),
         ] as [(Int64?, Int64, Int64?, [String])])
     func `a candle says what it covers and what is in doubt`(
         covered: Int64?, fresh: Int64, doubtful: Int64?, expected: [String]
     ) {
         let candle = Candle(
-            start: 0, open: 1, high: 1, low: 1, close: 1, ticks: fresh, fresh: fresh, coveredMinutes: covered,
+            start: 0, open: 1, high: 1, low: 1, close: 1, ticks: fresh, fresh: fresh, covered: covered,
             doubtful: doubtful)
         #expect(PriceTexts.notes(on: candle, minutes: 60) == expected)
+        var single = candle
+        single.single = 5
+        #expect(PriceTexts.notes(on: single, minutes: 60) == expected + ["of one source: 5 of \(fresh) ticks"])
     }
 
     @Test func `a day says since when and how much of it is known, and stands still while the ticks are paused`() {

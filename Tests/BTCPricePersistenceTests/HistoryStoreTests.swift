@@ -187,16 +187,22 @@ import Testing
         (KeptCandle.Conflict.keepsOwn, Candle.own, [100, 100], Candle.own),
         (.keepsOwn, "kraken", [200, 200], Candle.own), (.replaces, Candle.own, [200, 200], Candle.own),
         (.continues, Candle.own, [100, 200], Candle.own), (.continues, "kraken", [200, 200], Candle.own),
-        (.yields, Candle.own, [100, 100], Candle.own), (.yields, "kraken", [100, 100], "kraken"),
+        (.completes, Candle.own, [100, 100], Candle.own), (.completes, "kraken", [100, 100], "kraken"),
     ])
     func `a backfill of an existing minute`(
         conflict: KeptCandle.Conflict, origin: String, expected: [Int64], shown: String
     ) async throws {
         let store = store()
-        store.keep([KeptCandle(.usd, candle(0, 100, origin: origin), .keepsOwn)])
+        let part = { (close: Int64, origin: String) in
+            var part = candle(0, close, origin: origin)
+            if conflict == .continues, origin == Candle.own { part.covered = 20 }
+            return part
+        }
+        store.keep([KeptCandle(.usd, part(100, origin), .keepsOwn)])
         store.waitForDisk()
         clock.set(Self.start + 60)
-        store.keep([KeptCandle(.usd, candle(0, 200, origin: conflict == .yields ? "coinbase" : Candle.own), conflict)])
+        let new = origin == Candle.own ? part(200, Candle.own) : candle(0, 200)
+        store.keep([KeptCandle(.usd, conflict == .completes ? candle(0, 200, origin: "coinbase") : new, conflict)])
         store.waitForDisk()
         let found = try #require(try await read(store, .minute).first)
         #expect((found.open, found.close) == (Price(expected[0] - 1), Price(expected[1])))
@@ -204,7 +210,7 @@ import Testing
         if conflict == .continues, origin == Candle.own {
             #expect((found.high, found.low, found.ticks) == (202, 98, 120))
             clock.set(Self.start + 120)
-            store.keep([KeptCandle(.usd, candle(0, 50), conflict)])
+            store.keep([KeptCandle(.usd, part(50, Candle.own), conflict)])
             store.waitForDisk()
             let later = try #require(try await read(store, .minute).first)
             #expect((later.high, later.low, later.close) == (202, 48, 50))
@@ -267,14 +273,15 @@ import Testing
         for minute in 0..<60 { minutes[minute].doubtful = 0 }
         minutes[7] = candle(7, 200)
         minutes[7].doubtful = 59
+        minutes[59].covered = 30
         store.keep(minutes.map { KeptCandle(.usd, $0, .keepsOwn) })
         store.waitForDisk()
         #expect(try await read(store, .minute) == minutes)
         let hour = try #require(try await read(store, .hour).first)
-        #expect((hour.high, hour.doubtful, hour.coveredMinutes) == (102, 59, nil))
+        #expect((hour.high, hour.doubtful, hour.coveredMinutes) == (102, 59, 59))
         // The daemon is started again within the last minute, in doubt.
         var later = candle(59, 300)
-        later.doubtful = 59
+        (later.doubtful, later.covered) = (59, 20)
         store.keep([KeptCandle(.usd, later, .continues)])
         clock.set(Self.start + 3700)
         store.keep([])
@@ -310,14 +317,62 @@ import Testing
         }
         var (version, plan) = (SQLiteStatement.Value.null, "")
         try database.prepare("PRAGMA user_version").run { version = $0[0] }
-        #expect(version == .integer(2))
+        #expect(version == .integer(3))
         // A currency without rows costs no scan.
         let query =
-            "SELECT start FROM minute WHERE start >= 0 AND start < 9 AND currency = 'EUR' ORDER BY start LIMIT 1"
+            "SELECT start FROM minute WHERE currency = 'EUR' AND start >= 0 AND start < 9 ORDER BY start LIMIT 1"
         // A plan is made with the tables as the connection knows them.
         let anew = try SQLiteDatabase(path: path)
         try anew.prepare("EXPLAIN QUERY PLAN \(query)").run { if case .text(let text)? = $0.last { plan += text } }
         #expect(plan.contains("minute_of_currency"))
+        #expect(events.all.isEmpty)
+    }
+
+    @Test(arguments: [1, 2, 3])
+    func `a file that was restored from a dump has no version, and is used`(version: Int) async throws {
+        let first = store()
+        keep(first, 0..<3)
+        await first.close(within: .seconds(60))
+        let database = try SQLiteDatabase(path: path)
+        for column in [[], ["seconds", "single"], ["covered", "doubtful", "seconds", "single"]][3 - version] {
+            for step in ["minute", "hour", "day"] { try database.execute("ALTER TABLE \(step) DROP COLUMN \(column)") }
+        }
+        try database.execute("PRAGMA user_version = 0")
+        let second = store()
+        keep(second, 3..<4)
+        #expect(try await read(second, .minute).map(\.close) == [68_900, 68_901, 68_902, 68_903])
+        #expect(events.all.isEmpty)
+    }
+
+    @Test func `minutes of version 2 cover too little if they have few of the ticks of their hour`() async throws {
+        let first = store()
+        keep(first, 0..<3)
+        await first.close(within: .seconds(60))
+        let database = try SQLiteDatabase(path: path)
+        try database.execute("UPDATE minute SET seconds = NULL, fresh = 20 WHERE start = \(Self.start + 60)")
+        try database.execute("UPDATE minute SET seconds = NULL, ticks = 3, fresh = 3 WHERE start = \(Self.start)")
+        let second = store()
+        #expect(try await read(second, .minute).map(\.covered) == [3, 20, nil])
+        // An exchange's candle completes it, and a client's request for it does, too.
+        try await second.backfill([candle(0, 69_500, origin: "kraken")], of: .usd, .minute)
+        try await second.insert(candle(1, 69_600, origin: "kraken"), of: .usd)
+        let minutes = try await read(second, .minute)
+        #expect(minutes.map(\.covered) == [nil, nil, nil])
+        #expect(minutes.map(\.origin) == [Candle.mixed, Candle.mixed, Candle.own])
+        #expect(minutes.map(\.ticks) == [3, 60, 60] && minutes.map(\.high) == [69_502, 69_602, 68_904])
+    }
+
+    @Test func `a copy of the file alone has what was fetched, and the log does not grow`() async throws {
+        let store = store()
+        try await store.backfill((0..<1000).map { candle($0, 100, origin: "kraken") }, of: .usd, .minute)
+        keep(store, 1000..<1001)
+        let copy = path + ".copy"
+        try FileManager.default.copyItem(atPath: path, toPath: copy)
+        var count: Int64?
+        try SQLiteDatabase(path: copy).prepare("SELECT count(*) FROM minute").run { row in
+            if case .integer(let number)? = row.first { count = number }
+        }
+        #expect(count == 1001)
         #expect(events.all.isEmpty)
     }
 
@@ -509,7 +564,7 @@ import Testing
         await first.close(within: .seconds(60))
         let database = try SQLiteDatabase(path: path)
         for step in ["minute", "hour"] {
-            try database.execute("INSERT INTO \(step) VALUES (\(start),'USD',1,1,1,1,1,1,'own',NULL,NULL)")
+            try database.execute("INSERT INTO \(step) VALUES (\(start),'USD',1,1,1,1,1,1,'own',NULL,NULL,NULL,NULL)")
         }
         let second = store()
         keep(second, 61..<122)
@@ -563,7 +618,7 @@ import Testing
     @Test func `a newer file is not touched`() throws {
         _ = try HistoryDatabase(path: path, now: Self.start)
         let database = try SQLiteDatabase(path: path)
-        try database.execute("PRAGMA user_version = 3")
+        try database.execute("PRAGMA user_version = 4")
         #expect(throws: SQLiteError.self) { try HistoryDatabase(path: path, now: Self.start) }
         let store = store()
         keep(store, 0..<1)

@@ -58,16 +58,23 @@ import Testing
             start: 1_724_596_200, open: 3, high: 5, low: 2, close: 4, ticks: 60, fresh: 58, origin: "kraken")
         #expect(try Candle(json: JSONValue(.object(candle.json))) == candle)
         var part = candle
-        (part.coveredMinutes, part.doubtful) = (38, 2)
+        (part.covered, part.doubtful, part.single) = (38 * 60 + 7, 2, 3)
         #expect(try Candle(json: JSONValue(.object(part.json))) == part)
-        #expect(JSON.object(part.json).text.hasSuffix(#","origin":"kraken","coveredMinutes":38,"doubtful":2}"#))
+        #expect(
+            JSON.object(part.json).text.hasSuffix(
+                #","origin":"kraken","coveredMinutes":38,"doubtful":2,"coveredSeconds":2287,"single":3}"#))
         for (name, wrong) in [
             ("coveredMinutes", Int64(0)), ("coveredMinutes", 1441), ("doubtful", 59), ("doubtful", -1),
+            ("coveredSeconds", 0), ("coveredSeconds", 86_401), ("single", 59),
         ] {
             var json = part.json
             json[name] = .integer(wrong)
             #expect(throws: JSONFieldError.self, "\(name) \(wrong)") { try Candle(json: JSONValue(.object(json))) }
         }
+        // Version 1.0.0 sends minutes only.
+        var old = part.json
+        (old["coveredSeconds"], old["single"]) = (nil, nil)
+        #expect(try Candle(json: JSONValue(.object(old))).covered == 38 * 60)
         let day = PriceDay(
             since: Timestamp(milliseconds: 1000), open: 100, high: 130, low: 90, close: 99, isBackfilled: true,
             until: Timestamp(milliseconds: 9000), coveredMinutes: 700)

@@ -103,17 +103,18 @@ import Testing
         let start =
             #"{"time":"2026-11-22T09:40:00.000Z","open":"1","high":"3","low":"1","close":"2","ticks":60,"fresh":59,"#
         #expect(JSON.object(PriceShapes.candle(candle)).text == start + #""origin":"own"}"#)
-        candle.coveredMinutes = 38
+        candle.covered = 38 * 60
         candle.doubtful = 0
         #expect(
-            JSON.object(PriceShapes.candle(candle)).text == start + #""origin":"own","coveredMinutes":38,"doubtful":0}"#
+            JSON.object(PriceShapes.candle(candle)).text == start
+                + #""origin":"own","coveredMinutes":38,"doubtful":0,"coveredSeconds":2280}"#
         )
         let whole = Candle(start: 1_795_340_400, open: 1, high: 3, low: 1, close: 2, origin: "kraken")
         #expect(
             PriceShapes.csv([candle, whole], of: "EUR").split(separator: "\r\n") == [
-                "time,open,high,low,close,ticks,fresh,origin,covered_minutes,doubtful,currency,pair",
-                "2026-11-22T09:40:00.000Z,1,3,1,2,60,59,own,38,0,EUR,BTC/EUR",
-                "2026-11-22T09:40:00.000Z,1,3,1,2,0,0,kraken,,,EUR,BTC/EUR",
+                "time,open,high,low,close,ticks,fresh,origin,covered_minutes,doubtful,currency,pair,covered_seconds,single",
+                "2026-11-22T09:40:00.000Z,1,3,1,2,60,59,own,38,0,EUR,BTC/EUR,2280,",
+                "2026-11-22T09:40:00.000Z,1,3,1,2,0,0,kraken,,,EUR,BTC/EUR,,",
             ])
     }
 

@@ -13,7 +13,8 @@ import Testing
 
     private func candle(_ covered: Int64? = nil, doubtful: Int64? = nil) -> Candle {
         Candle(
-            start: Self.midnight, open: 1, high: 3, low: 1, close: 2, ticks: 60, fresh: 60, coveredMinutes: covered,
+            start: Self.midnight, open: 1, high: 3, low: 1, close: 2, ticks: 60, fresh: 60,
+            covered: covered.map { $0 * 60 },
             doubtful: doubtful)
     }
 
@@ -28,10 +29,13 @@ import Testing
         #expect(hour.row(candle(38, doubtful: 3)).last == "own, 38 of 60 minutes, in doubt: 3 of 60 ticks")
         #expect(hour.line(candle(doubtful: 0)) == "2026-11-25T00:00:00Z 1 3 1 2 own")
         #expect(hour.line(candle(38)) == "2026-11-25T00:00:00Z 1 3 1 2 own (38 of 60 minutes)")
-        #expect(HistoryText.csvHeader.hasSuffix(",origin,covered_minutes,doubtful,currency,pair"))
-        #expect(hour.csv(candle(38, doubtful: 60)).hasSuffix(",60,60,own,38,60,USD,BTC/USD"))
-        #expect(hour.csv(candle()).hasSuffix(",60,60,own,,,USD,BTC/USD"))
-        #expect(hour.json(candle(38, doubtful: 3)).hasSuffix(#""coveredMinutes":38,"doubtful":3}"#))
+        #expect(
+            HistoryText.csvHeader.hasSuffix(",origin,covered_minutes,doubtful,currency,pair,covered_seconds,single"))
+        #expect(hour.csv(candle(38, doubtful: 60)).hasSuffix(",60,60,own,38,60,USD,BTC/USD,2280,"))
+        #expect(hour.csv(candle()).hasSuffix(",60,60,own,,,USD,BTC/USD,,"))
+        #expect(
+            hour.json(candle(38, doubtful: 3)).hasSuffix(
+                #""coveredMinutes":38,"doubtful":3,"coveredSeconds":2280,"single":null}"#))
         #expect(hour.range(of: candle(38)) == "38 of 60 minutes of the hour: $1.00 to $3.00")
         #expect(
             hour.description(of: candle(38, doubtful: 60))

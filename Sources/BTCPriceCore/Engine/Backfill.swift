@@ -28,6 +28,8 @@ package actor Backfill: StateSubscriber {
     /// The longest wait for a venue's limit; shorter if a client waits.
     static var longestWait: Duration { .seconds(60) }
     static var shortestWait: Duration { .seconds(10) }
+    /// The minimum time between two requests for spans of which too little is known: a currency with few ticks has only such minutes.
+    static var completion: Duration { .seconds(3600) }
     /// How many requests one call of a client may cause.
     static var requestsOfCall: Int { 2 }
     /// The calls of one user: eight at once, then one in three seconds.
@@ -35,6 +37,8 @@ package actor Backfill: StateSubscriber {
 
     private var lanes: [Lane]
     private var plans: [Currency: BackfillPlan] = [:]
+    /// When the spans of which too little is known were requested last.
+    private var completed: [Lacking: BootTime] = [:]
     /// Counts the changes of ``lanes``.
     private var version = 0
     private let engine: PriceEngine
@@ -54,6 +58,11 @@ package actor Backfill: StateSubscriber {
     private var problems: [Market: String] = [:]
     /// The users that have caused requests lately.
     private var users: [UInt32: RequestLimiter] = [:]
+
+    private struct Lacking: Hashable {
+        let currency: Currency
+        let step: Candle.Step
+    }
 
     /// What it reports to the operator.
     package enum News: Sendable, Hashable {
@@ -219,6 +228,10 @@ package actor Backfill: StateSubscriber {
         var failed: Set<Int> = []
         var (count, venues) = (0, [String]())
         var isFresh = true
+        let lacking = Lacking(currency: lane.currency, step: step)
+        let present = now().boottime
+        let completes = completed[lacking].map { present - $0 >= Self.completion.wholeMilliseconds } ?? true
+        if completes { completed[lacking] = present }
         while !Task.isCancelled {
             isFresh = await engine.state(of: lane.currency)?.freshness == .fresh
             guard isFresh else { break }
@@ -227,7 +240,10 @@ package actor Backfill: StateSubscriber {
                 of: lane.currency, step, in: wanted, limit: Int(wantedCount))
             let plan = plans[lane.currency] ?? BackfillPlan(lane.loaders)
             guard version == begun,
-                let request = plan.next(step, known: Set(known.map(\.start)), wanted: wanted, failed: failed)
+                let request = plan.next(
+                    step,
+                    known: Set(known.lazy.filter { !completes || $0.isEnough(step) && !$0.isInDoubt }.map(\.start)),
+                    wanted: wanted, failed: failed)
             else { break }
             let loader = lane.loaders[request.loader]
             guard await isGranted(loader.market, .candles, within: Self.longestWait),

@@ -339,7 +339,10 @@ package actor PriceEngine: TickTarget {
             history?.doubt(tracked.currency, since: since, at: present)
         }
         if let publish = actions.publish, let history {
-            tracked.tracker.set(history.add(publish, isTick: actions.publication == .tick, at: present))
+            tracked.tracker.set(
+                history.add(
+                    publish, isTick: actions.publication == .tick, every: tracked.plan.interval,
+                    ofSeveral: markets.count > 1, at: present))
         }
         if actions.publish != nil || cooldownsChanged {
             let state = tracked.tracker.state

@@ -8,8 +8,10 @@ package struct KeptCandle: Sendable, Hashable {
         case continues
         /// The stored candle is replaced: this one is the same, with more that is known.
         case replaces
-        /// The stored candle stays: this one is an exchange's, or its time is in doubt.
+        /// The stored candle stays: the time of this one is in doubt.
         case yields
+        /// This one is an exchange's. An own candle that is in doubt or covers too little is completed with it; any other one stays.
+        case completes
     }
 
     package let currency: Currency
@@ -20,6 +22,27 @@ package struct KeptCandle: Sendable, Hashable {
         self.currency = currency
         self.candle = candle
         self.conflict = conflict
+    }
+
+    /// What is stored if the store already has a candle of this span; `nil` if that one stays.
+    package func merged(with known: Candle, _ step: Candle.Step = .minute) -> Candle? {
+        let isGood = { (candle: Candle) in candle.isEnough(step) && !candle.isInDoubt }
+        switch conflict {
+        case .yields: return nil
+        case .replaces: return candle
+        case .completes: return known.origin == Candle.own && !isGood(known) ? candle.beside(known) : nil
+        case .keepsOwn where known.origin == Candle.own: return known.isInDoubt ? candle : nil
+        case .continues where known.origin == Candle.own:
+            // Together they can't cover more than the minute: then the known one is that of another time.
+            let seconds = { (candle: Candle) in candle.covered ?? Candle.enoughOfMinute }
+            guard seconds(known) + seconds(candle) <= Candle.Step.minute.seconds + 2 else {
+                return known.isInDoubt ? candle : nil
+            }
+            var whole = known
+            whole.append(candle)
+            return whole
+        case .keepsOwn, .continues: return isGood(candle) ? candle : known.beside(candle)
+        }
     }
 }
 
@@ -41,10 +64,10 @@ package protocol CandleArchive: Sendable {
         of currency: Currency, _ step: Candle.Step, in range: Range<Int64>, limit: Int
     ) async throws(HistoryError) -> [Candle]
 
-    /// Stores an exchange's candles for spans that have none.
+    /// Stores an exchange's candles for spans that have none, or too little of the daemon's own.
     func backfill(_ candles: [Candle], of currency: Currency, _ step: Candle.Step) async throws(HistoryError)
 
-    /// Stores one minute from an exchange, if it is not known. No longer candle is made from it.
+    /// Stores one minute from an exchange, if too little of it is known. No longer candle is made from it.
     func insert(_ minute: Candle, of currency: Currency) async throws(HistoryError)
 }
 

@@ -28,6 +28,12 @@ struct DayWindow: Sendable {
         }
     }
 
+    /// Replaces the minute that has ended by all that is known of it. One that began before a restart has been completed.
+    mutating func close(_ candle: Candle) {
+        guard let last = known.indices.last, known[last].start == candle.start else { return }
+        if known[last].ticks <= candle.ticks { known[last].covered = candle.covered }
+    }
+
     /// Replaces a known minute.
     mutating func replace(_ candle: Candle) {
         guard let index = known.lastIndex(where: { $0.start == candle.start }) else { return }
@@ -46,7 +52,7 @@ struct DayWindow: Sendable {
                 known.insert(candle, at: index)
             } else if candle.origin == Candle.own, known[index].origin == Candle.own {
                 var whole = candle
-                whole.add(known[index])
+                whole.append(known[index])
                 known[index] = whole
             }
         }
@@ -69,7 +75,7 @@ struct DayWindow: Sendable {
             since: Timestamp(milliseconds: day.start * 1000), open: day.open, high: day.high, low: day.low,
             close: day.close, isBackfilled: day.origin != Candle.own,
             until: Timestamp(milliseconds: min(second, last.start + Candle.Step.minute.seconds) * 1000),
-            coveredMinutes: Int64(known.count))
+            coveredMinutes: Int64(known.count { $0.covered == nil }))
     }
 
     private mutating func measure() { before = known.dropLast().whole }

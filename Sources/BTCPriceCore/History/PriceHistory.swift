@@ -16,11 +16,11 @@ package final class PriceHistory: Sendable {
         /// The last minutes that were closed, without one that began before the daemon started.
         var closed: [Candle] = []
 
-        mutating func add(_ price: Price?, isInDoubt: Bool, isTick: Bool, at second: Int64) -> PriceDay? {
-            builder.add(price, isInDoubt: isInDoubt, isTick: isTick, at: second)
-            if let price {
-                day.add(price, isInDoubt: isInDoubt, at: second)
-                recent.add(price, isInDoubt: isInDoubt, at: second)
+        mutating func add(_ sample: Sample, at second: Int64) -> PriceDay? {
+            builder.add(sample, at: second)
+            if let price = sample.price {
+                day.add(price, isInDoubt: sample.isInDoubt, at: second)
+                recent.add(price, isInDoubt: sample.isInDoubt, at: second)
             }
             return day.day(at: second)
         }
@@ -29,6 +29,7 @@ package final class PriceHistory: Sendable {
         /// - Returns: Its candle, and whether it is the first one; `nil` if it had no valid price.
         mutating func close() -> (candle: Candle, isFirst: Bool)? {
             guard let candle = builder.close() else { return nil }
+            day.close(candle)
             defer { hasKept = true }
             if hasKept { closed = closed.suffix(PriceHistory.doubtedMinutes - 1) + [candle] }
             return (candle, !hasKept)
@@ -57,15 +58,6 @@ package final class PriceHistory: Sendable {
             (made.open, made.high, made.low, made.close) = (whole.open, whole.high, whole.low, whole.close)
             return made
         }
-    }
-
-    /// A published state, to make its minute again if the time turns out to be another one.
-    private struct Sample {
-        let currency: Currency
-        let price: Price?
-        var isInDoubt: Bool
-        let isTick: Bool
-        let at: BootTime
     }
 
     /// What is held until the venues' time is known.
@@ -123,7 +115,7 @@ package final class PriceHistory: Sendable {
             let second = second(at: wall)
             keep(close(but: Candle.Step.minute.start(of: second)), in: store)
             return currencies[sample.currency, default: CurrencyHistory()].add(
-                sample.price, isInDoubt: sample.isInDoubt, isTick: sample.isTick, at: second)
+                sample, at: second)
         }
 
         /// Stores minutes, or holds them until the time is known.
@@ -178,15 +170,22 @@ package final class PriceHistory: Sendable {
     }
 
     /// Adds a state that is about to be published.
-    /// - Parameter isTick: Whether a tick has made the state.
+    /// - Parameters:
+    ///   - isTick: Whether a tick has made the state.
+    ///   - interval: The time from one tick to the next.
+    ///   - hasSeveral: Whether the currency has several sources.
     /// - Returns: The day to publish with it; `nil` if nothing is known.
-    func add(_ published: PriceState, isTick: Bool, at now: ObservationTime) -> PriceDay? {
+    func add(
+        _ published: PriceState, isTick: Bool, every interval: Duration, ofSeveral hasSeveral: Bool,
+        at now: ObservationTime
+    ) -> PriceDay? {
         guard let currency = Currency(rawValue: published.currency) else { return nil }
         // A derived price is no market's.
         let isOfMarket = published.freshness == .fresh && published.derivation == nil
         let sample = Sample(
             currency: currency, price: isOfMarket ? published.quote?.value : nil,
-            isInDoubt: published.standing.isInDoubt, isTick: isTick, at: now.boottime)
+            isInDoubt: published.standing.isInDoubt, isSingle: hasSeveral && published.confirmation == .single,
+            isTick: isTick, covers: (interval.wholeMilliseconds + 999) / 1000, at: now.boottime)
         let reading = clock.reading(at: now)
         return state.withLock { state in
             state.follow(reading, with: store)
@@ -253,6 +252,35 @@ extension [KeptCandle] {
     fileprivate var doubted: [KeptCandle] { map { KeptCandle($0.currency, $0.candle.inDoubt, .yields) } }
 }
 
+/// What a published state says of the price.
+struct Sample: Sendable {
+    let currency: Currency
+    /// `nil` if it is not fresh.
+    let price: Price?
+    var isInDoubt = false
+    /// Whether only one of several sources gave the price.
+    var isSingle = false
+    /// Whether a tick has made the state. Any other one extends the candle and is not counted. It is ignored if it is in doubt, or if the
+    /// candle is.
+    let isTick: Bool
+    /// The seconds until the next tick is due.
+    let covers: Int64
+    let at: BootTime
+
+    init(
+        currency: Currency, price: Price?, isInDoubt: Bool = false, isSingle: Bool = false, isTick: Bool = true,
+        covers: Int64 = 1, at: BootTime = .boot
+    ) {
+        self.currency = currency
+        self.price = price
+        self.isInDoubt = isInDoubt
+        self.isSingle = isSingle
+        self.isTick = isTick
+        self.covers = covers
+        self.at = at
+    }
+}
+
 /// Makes one-minute candles from the published states of one currency. A pure value.
 struct CandleBuilder: Sendable {
     /// The candle of the current minute; `nil` before its first valid price.
@@ -261,23 +289,34 @@ struct CandleBuilder: Sendable {
     private(set) var minute: Int64?
     /// The ticks of this minute before its first valid price.
     private var failedTicks: Int64 = 0
+    /// The seconds that its valid ticks cover, and up to where, Unix seconds.
+    private var covered: (seconds: Int64, end: Int64) = (0, .min)
+
+    /// The most seconds that a tick covers.
+    private static let mostCovered: Int64 = 10
 
     /// Adds a state. An earlier minute must have been ended with ``close()``.
-    /// - Parameters:
-    ///   - price: The price; `nil` if it is not fresh.
-    ///   - isTick: Whether a tick has made the state. Any other state extends the candle and is not counted. It is ignored if it
-    ///     is in doubt, or if the candle is.
-    ///   - second: The time of the state, in Unix seconds.
-    mutating func add(_ price: Price?, isInDoubt: Bool, isTick: Bool, at second: Int64) {
+    /// - Parameter second: The time of the state, in Unix seconds.
+    mutating func add(_ sample: Sample, at second: Int64) {
         let start = Candle.Step.minute.start(of: second)
         minute = start
+        let (isTick, isInDoubt) = (sample.isTick, sample.isInDoubt)
         // A price between two ticks is not counted, so it can't say that those before it were in doubt.
-        guard let price, isTick || !isInDoubt && current?.isInDoubt != true else {
+        guard let price = sample.price, isTick || !isInDoubt && current?.isInDoubt != true else {
             if isTick { if current == nil { failedTicks += 1 } else { current?.ticks += 1 } }
             return
         }
-        var candle = Candle(start: start, price, isInDoubt: isInDoubt)
-        if !isTick { (candle.ticks, candle.fresh) = (0, 0) }
+        var candle = Candle(start: start, price, isInDoubt: isInDoubt, isSingle: sample.isSingle)
+        if isTick {
+            let end = min(second + min(sample.covers, Self.mostCovered), start + Candle.Step.minute.seconds)
+            covered = (covered.seconds + max(0, end - max(second, covered.end)), max(end, covered.end))
+        } else {
+            (candle.ticks, candle.fresh, candle.single) = (0, 0, 0)
+        }
+        defer {
+            // A price between two ticks, alone in its minute, covers its second.
+            current?.covered = covered.seconds >= Candle.enoughOfMinute ? nil : max(1, covered.seconds)
+        }
         if current == nil {
             candle.ticks += failedTicks
             (current, failedTicks) = (candle, 0)
@@ -292,7 +331,7 @@ struct CandleBuilder: Sendable {
     /// Ends the current minute.
     /// - Returns: Its candle; `nil` if it had no valid price.
     mutating func close() -> Candle? {
-        defer { (current, minute, failedTicks) = (nil, nil, 0) }
+        defer { self = CandleBuilder() }
         return current
     }
 }

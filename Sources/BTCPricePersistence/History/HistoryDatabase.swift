@@ -8,11 +8,13 @@ final class HistoryDatabase {
     /// The decimal places of a stored price.
     static let places = 8
     /// The version of the tables, in `user_version`.
-    private static let version: Int64 = 2
-    /// The columns of a candle. `covered` is ``Candle/coveredMinutes``.
-    fileprivate static let columns = [
-        "start", "open", "high", "low", "close", "ticks", "fresh", "origin", "covered", "doubtful",
-    ]
+    private static let version: Int64 = 3
+    /// The columns of a candle that versions have added, in their order. `covered` is ``Candle/coveredMinutes``, `seconds` is
+    /// ``Candle/covered``, or the whole span of an own candle.
+    private static let added = ["covered", "doubtful", "seconds", "single"]
+    /// The columns of a candle.
+    fileprivate static let columns =
+        ["start", "open", "high", "low", "close", "ticks", "fresh", "origin"] + added
 
     private let database: SQLiteDatabase
     private var statements: [String: SQLiteStatement] = [:]
@@ -31,10 +33,15 @@ final class HistoryDatabase {
     /// - Throws: ``SQLiteError``. Its ``SQLiteError/isDamage`` is true if the file is not a valid database.
     init(path: String, now: Int64) throws(SQLiteError) {
         database = try SQLiteDatabase(path: path)
-        // A power cut may lose the last commits, but never damages the file (sqlite.org, PRAGMA synchronous).
-        try database.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-256")
+        // Before anything is written: a newer version's file stays as it is.
         let version = try version()
-        if version < Self.version { try migrate(from: version) }
+        // A power cut may lose the last commits, but never damages the file (sqlite.org, PRAGMA synchronous).
+        try database.execute(
+            """
+            PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-256;
+            PRAGMA journal_size_limit=\(Self.longestLog)
+            """)
+        if version < Self.version { try migrate() }
         try run("SELECT code FROM currency") { row in
             if case .text(let code)? = row.first, let known = Currency(rawValue: code) { self.currencies.insert(known) }
         }
@@ -42,9 +49,13 @@ final class HistoryDatabase {
         try findOpen(.day, in: .hour, at: now)
     }
 
-    /// Moves the contents of SQLite's log into the file, and empties the log.
-    func checkpoint() throws(SQLiteError) {
-        try database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    /// SQLite's log is cut to this after a checkpoint, bytes.
+    private static let longestLog = 1 << 20
+
+    /// Moves the contents of SQLite's log into the file. What another program still reads stays in the log.
+    /// - Parameter isLast: Whether the log is also emptied, which waits for other programs.
+    func checkpoint(isLast: Bool = false) throws(SQLiteError) {
+        try database.execute("PRAGMA wal_checkpoint(\(isLast ? "TRUNCATE" : "PASSIVE"))")
     }
 
     /// Whether another file is in the place of this one.
@@ -72,29 +83,38 @@ final class HistoryDatabase {
         return version
     }
 
-    /// Changes the tables, but no row. All of it takes effect, or nothing.
-    private func migrate(from version: Int64) throws(SQLiteError) {
+    /// Creates what is missing, and changes no row. All of it takes effect, or nothing. A file that was restored from a dump has no version:
+    /// what it has is seen in its tables.
+    private func migrate() throws(SQLiteError) {
         try database.transaction { () throws(SQLiteError) in
             for step in [Candle.Step.minute, .hour, .day] {
-                if version < 1 {
-                    try database.execute(
-                        """
-                        CREATE TABLE \(step) (
-                          start INTEGER NOT NULL, currency TEXT NOT NULL,
-                          open INTEGER NOT NULL, high INTEGER NOT NULL, low INTEGER NOT NULL, close INTEGER NOT NULL,
-                          ticks INTEGER NOT NULL, fresh INTEGER NOT NULL, origin TEXT NOT NULL,
-                          PRIMARY KEY (start, currency)
-                        ) STRICT, WITHOUT ROWID
-                        """)
+                try database.execute(
+                    """
+                    CREATE TABLE IF NOT EXISTS \(step) (
+                      start INTEGER NOT NULL, currency TEXT NOT NULL,
+                      open INTEGER NOT NULL, high INTEGER NOT NULL, low INTEGER NOT NULL, close INTEGER NOT NULL,
+                      ticks INTEGER NOT NULL, fresh INTEGER NOT NULL, origin TEXT NOT NULL,
+                      PRIMARY KEY (start, currency)
+                    ) STRICT, WITHOUT ROWID
+                    """)
+                var known: Set<String> = []
+                try database.prepare("SELECT name FROM pragma_table_info('\(step)')").run { row in
+                    if case .text(let name)? = row.first { known.insert(name) }
                 }
-                for column in ["covered", "doubtful"] {
+                for column in Self.added where !known.contains(column) {
                     try database.execute("ALTER TABLE \(step) ADD COLUMN \(column) INTEGER")
                 }
             }
-            if version < 1 {
-                try database.execute("CREATE TABLE currency (code TEXT PRIMARY KEY NOT NULL) STRICT, WITHOUT ROWID")
-            }
-            try database.execute("PRAGMA user_version = \(Self.version)")
+            try database.execute(
+                """
+                CREATE TABLE IF NOT EXISTS currency (code TEXT PRIMARY KEY NOT NULL) STRICT, WITHOUT ROWID;
+                CREATE TABLE IF NOT EXISTS event (
+                  start INTEGER NOT NULL, currency TEXT NOT NULL, kind TEXT NOT NULL, source TEXT NOT NULL,
+                  end INTEGER, worst INTEGER, count INTEGER NOT NULL,
+                  PRIMARY KEY (start, currency, kind, source)
+                ) STRICT, WITHOUT ROWID;
+                PRAGMA user_version = \(Self.version)
+                """)
         }
     }
 
@@ -134,7 +154,7 @@ final class HistoryDatabase {
         let before = (open, currencies)
         do throws(SQLiteError) {
             try database.transaction { () throws(SQLiteError) in
-                for candle in candles { try add(candle, of: currency, to: step, .yields) }
+                for candle in candles { try add(candle, of: currency, to: step, .completes) }
                 // Recomputes the days that were made before these hours were known.
                 guard step == .hour else { return }
                 for candle in candles { note(candle.start, of: currency, in: .day) }
@@ -172,29 +192,21 @@ final class HistoryDatabase {
         }
         var candle = candle
         let same = candle.start..<candle.start + 1
-        if conflict == .continues, var whole = try candles(of: currency, step, in: same, limit: 1).first,
-            whole.origin == Candle.own
-        {
-            whole.add(candle)
-            candle = whole
+        if let known = try candles(of: currency, step, in: same, limit: 1).first {
+            guard let merged = KeptCandle(currency, candle, conflict).merged(with: known, step) else { return }
+            candle = merged
         }
-        let replacing = Self.columns.map { "\($0) = excluded.\($0)" }.joined(separator: ", ")
-        let resolution =
-            switch conflict {
-            case .yields: "NOTHING"
-            case .replaces, .continues: "UPDATE SET \(replacing)"
-            case .keepsOwn:
-                "UPDATE SET \(replacing) WHERE origin <> '\(Candle.own)' OR ifnull(doubtful, 0) >= max(fresh, 1)"
-            }
+        let whole = candle.origin == Candle.own ? step.seconds : nil
         try run(
             """
-            INSERT INTO \(step) (currency, \(Self.columns.joined(separator: ", ")))
-            VALUES (?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT DO \(resolution)
+            INSERT OR REPLACE INTO \(step) (currency, \(Self.columns.joined(separator: ", ")))
+            VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)
             """,
             [
                 .text(currency.rawValue), .integer(candle.start), try .price(candle.open), try .price(candle.high),
                 try .price(candle.low), try .price(candle.close), .integer(candle.ticks), .integer(candle.fresh),
                 .text(candle.origin), .optional(candle.coveredMinutes), .optional(candle.doubtful),
+                .optional(candle.covered ?? whole), .optional(candle.single),
             ])
     }
 
@@ -218,9 +230,9 @@ final class HistoryDatabase {
         let parts = try candles(of: span.currency, part, in: range, limit: .max)
         guard let whole = Candle(parts, of: part, in: range, at: range.upperBound) else { return }
         if let known = try candles(of: span.currency, step, in: range, limit: 1).first {
-            let covered = whole.coveredMinutes ?? step.minutes
-            let isBetter = known.isInDoubt || known.ticks <= whole.ticks
-            guard known.isPartlyOwn ? isBetter : Candle.isEnough(covered, of: step.minutes) else { return }
+            let seconds = { (candle: Candle) in candle.covered ?? step.seconds }
+            let isBetter = known.isInDoubt || known.ticks <= whole.ticks && seconds(known) <= seconds(whole)
+            guard known.isPartlyOwn ? isBetter : whole.isEnough(step) else { return }
         }
         try add(whole, of: span.currency, to: step, .replaces)
     }
@@ -268,20 +280,45 @@ final class HistoryDatabase {
         of currency: Currency, _ step: Candle.Step, in range: Range<Int64>, limit: Int
     ) throws(SQLiteError) -> [Candle] {
         var candles: [Candle] = []
-        // The rows are read by their key, which is faster than by the index, from the currency's first one, which the index finds.
+        var unjudged: Set<Int64> = []
         try run(
             """
             SELECT \(Self.columns.joined(separator: ", ")) FROM \(step)
-            WHERE start >= (
-              SELECT start FROM \(step) WHERE start >= ?1 AND start < ?2 AND currency = ?3 ORDER BY start LIMIT 1
-            ) AND start < ?2 AND +currency = ?3 ORDER BY start LIMIT ?4
+            WHERE currency = ?3 AND start >= ?1 AND start < ?2 ORDER BY start LIMIT ?4
             """,
             [
                 .integer(range.lowerBound), .integer(range.upperBound), .text(currency.rawValue),
                 .integer(Int64(limit)),
             ]
-        ) { row in if let candle = Candle(row, in: currency) { candles.append(candle) } }
-        return candles
+        ) { row in
+            guard let candle = Candle(row, in: currency, step) else { return }
+            if step == .minute, candle.origin == Candle.own, row[10] == .null { unjudged.insert(candle.start) }
+            candles.append(candle)
+        }
+        return unjudged.isEmpty ? candles : try judged(candles, of: currency, unjudged)
+    }
+
+    /// Minutes of an earlier version, which did not store how much they cover: one covers too little if it has fewer than five sixths of the
+    /// most ticks of a minute of its hour.
+    private func judged(
+        _ minutes: [Candle], of currency: Currency, _ unjudged: Set<Int64>
+    ) throws(SQLiteError) -> [Candle] {
+        var most: [Int64: Int64] = [:]
+        for hour in Set(unjudged.map(Candle.Step.hour.start)) {
+            most[hour] = try number(
+                """
+                SELECT max(ticks) FROM minute
+                WHERE currency = ? AND start >= ? AND start < ? AND origin = '\(Candle.own)' AND seconds IS NULL
+                """, [.text(currency.rawValue), .integer(hour), .integer(hour + Candle.Step.hour.seconds)])
+        }
+        return minutes.map { minute in
+            guard unjudged.contains(minute.start), let most = most[Candle.Step.hour.start(of: minute.start)],
+                !Candle.isEnough(minute.fresh, of: most)
+            else { return minute }
+            var judged = minute
+            judged.covered = max(1, Candle.Step.minute.seconds * minute.fresh / most)
+            return judged
+        }
     }
 
     /// The newest candle that starts before a moment; `nil` if there is none.
@@ -293,7 +330,7 @@ final class HistoryDatabase {
             SELECT \(Self.columns.joined(separator: ", ")) FROM \(step)
             WHERE start < ? AND currency = ? ORDER BY start DESC LIMIT 1
             """, [.integer(second), .text(currency.rawValue)]
-        ) { candle = Candle($0, in: currency) }
+        ) { candle = Candle($0, in: currency, step) }
         return candle
     }
 
@@ -321,13 +358,17 @@ final class HistoryDatabase {
 extension Candle {
     /// - Parameter row: ``HistoryDatabase/columns``.
     /// - Returns: `nil` if the row can't be a candle: an earlier version or another program has written it.
-    fileprivate init?(_ row: [SQLiteStatement.Value], in currency: Currency) {
+    fileprivate init?(_ row: [SQLiteStatement.Value], in currency: Currency, _ step: Candle.Step) {
         let numbers = row.prefix(7).compactMap(\.integer)
         guard numbers.count == 7, case .text(let origin) = row[7] else { return nil }
+        let minutes = row[8].integer.flatMap { (1...Step.day.minutes).contains($0) ? $0 * 60 : nil }
+        let covered = row[10].integer ?? minutes
         let price = { (index: Int) in Price(numbers[index], scale: HistoryDatabase.places) }
         self.init(
             checkedStart: numbers[0], open: price(1), high: price(2), low: price(3), close: price(4), ticks: numbers[5],
-            fresh: numbers[6], origin: origin, coveredMinutes: row[8].integer, doubtful: row[9].integer, in: currency)
+            fresh: numbers[6], origin: origin,
+            covered: covered.flatMap { $0 < (step == .minute ? Self.enoughOfMinute : step.seconds) ? $0 : nil },
+            doubtful: row[9].integer, single: row[11].integer, in: currency)
     }
 }
 

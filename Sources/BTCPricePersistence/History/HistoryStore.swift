@@ -37,6 +37,8 @@ package final class HistoryStore: CandleArchive {
     static let mostQueries = 4
     /// The maximum number of candles that are held while they can't be written: a day of seven currencies. The oldest are dropped.
     static let mostHeld = 10_080
+    /// The time between two checkpoints, milliseconds. Until then, a copy of the file alone lacks what is in SQLite's log.
+    private static let checkpointEvery = Duration.seconds(3600).wholeMilliseconds
     /// How much earlier a commit may come, milliseconds, since minutes are not exact.
     private static let tolerance: Int64 = 2000
 
@@ -58,6 +60,8 @@ package final class HistoryStore: CandleArchive {
         var database: HistoryDatabase?
         /// How often a database was opened.
         var opened = 0
+        /// When SQLite's log was last moved into the file; `nil` if the next commit does that.
+        var checkpoint: BootTime?
         /// What was written since the check of the database began; `nil` if no check is in progress.
         var unchecked: [KeptCandle]?
         /// Receives the minutes of the last day once the file is open.
@@ -144,8 +148,12 @@ package final class HistoryStore: CandleArchive {
         }
         do throws(SQLiteError) {
             if !candles.isEmpty {
-                try database().add(candles, at: present.wall.wholeSeconds, oldest: oldest)
+                let database = try database()
+                try database.add(candles, at: present.wall.wholeSeconds, oldest: oldest)
                 files.unchecked?.append(contentsOf: candles)
+                if files.checkpoint.map({ present.boottime - $0 >= Self.checkpointEvery }) ?? true {
+                    checkpoint(database, at: present)
+                }
             }
             let recovered = state.withLock { state in
                 state.held.removeFirst(state.underWay)
@@ -158,6 +166,12 @@ package final class HistoryStore: CandleArchive {
             state.withLock { ($0.underWay, $0.isWriting) = (0, false) }
             failed(error)
         }
+    }
+
+    /// Runs on the queue. If it fails, the next one does the same.
+    private func checkpoint(_ database: HistoryDatabase, at present: ObservationTime) {
+        files.checkpoint = present.boottime
+        try? database.checkpoint()
     }
 
     package func settle(at second: Int64) {
@@ -177,10 +191,12 @@ package final class HistoryStore: CandleArchive {
         try await onQueue(for: nil) { [self] () throws(SQLiteError) in
             let second = now.wall.wholeSeconds
             if step == .minute {
-                try database().add(candles.map { KeptCandle(currency, $0, .yields) }, at: second, oldest: nil)
+                try database().add(candles.map { KeptCandle(currency, $0, .completes) }, at: second, oldest: nil)
             } else {
                 try database().backfill(candles, of: currency, step, at: second)
             }
+            // The next commit moves what was filled into the file.
+            files.checkpoint = nil
         }
     }
 
@@ -315,7 +331,7 @@ package final class HistoryStore: CandleArchive {
         for candle in (candles + later).sorted(by: { $0.start < $1.start }) {
             if candle.start == merged.last?.start {
                 // The daemon was restarted within this minute.
-                merged[merged.count - 1].add(candle)
+                merged[merged.count - 1].append(candle)
             } else if merged.count < limit {
                 merged.append(candle)
             }
@@ -330,7 +346,11 @@ package final class HistoryStore: CandleArchive {
         guard await enter(user) else { throw HistoryError(description: "the query was cancelled") }
         defer { leave() }
         let result: Swift.Result<Result, SQLiteError> = await withCheckedContinuation { continuation in
-            queue.async { continuation.resume(returning: .init(catching: body)) }
+            queue.async { [self] in
+                let result = Swift.Result(catching: body)
+                if case .failure(let error) = result, error.isDamage { failed(error) }
+                continuation.resume(returning: result)
+            }
         }
         do throws(SQLiteError) { return try result.get() } catch { throw described(error) }
     }
@@ -366,11 +386,12 @@ package final class HistoryStore: CandleArchive {
         if let database = files.database {
             if !database.isReplaced { return database }
             // Otherwise its log could be taken for that of the new file. After an error, nothing else can be done.
-            try? database.checkpoint()
+            try? database.checkpoint(isLast: true)
             files.database = nil
         }
         let database: HistoryDatabase
         let end = now.wall.wholeSeconds
+        let hadLog = FileSystem.exists(path + "-wal")
         do throws(SQLiteError) {
             database = try HistoryDatabase(path: path, now: end)
         } catch {
@@ -379,11 +400,15 @@ package final class HistoryStore: CandleArchive {
             database = try HistoryDatabase(path: path, now: end)
         }
         files.database = database
-        files.unchecked = []
+        files.checkpoint = now.boottime
         files.opened += 1
-        checks.async { [self, number = files.opened] in
-            let result = HistoryDatabase.check(path: path)
-            queue.async { self.checked(number, result) }
+        files.unchecked = hadLog ? [] : nil
+        // After an orderly stop there is no log, and the file need not be read as a whole.
+        if hadLog {
+            checks.async { [self, number = files.opened] in
+                let result = HistoryDatabase.check(path: path)
+                queue.async { self.checked(number, result) }
+            }
         }
         // If it fails, queries are only slower, and the next start tries again. A damaged file is found by the check.
         queue.async { [self] in

@@ -12,12 +12,17 @@ extension Candle: JSONMessage {
         try fields.required("ticks", &ticks, .integer)
         try fields.required("fresh", &fresh, .integer)
         try fields.required("origin", &origin, .text)
-        try fields.optional("coveredMinutes", &coveredMinutes, .integer)
+        // A daemon of version 1.0.0 sends no seconds.
+        var minutes = coveredMinutes
+        try fields.optional("coveredMinutes", &minutes, .integer.only { (1...Step.day.minutes).contains($0) })
         try fields.optional("doubtful", &doubtful, .integer)
+        try fields.optional("coveredSeconds", &covered, .integer)
+        try fields.optional("single", &single, .integer)
         guard fields.isReading else { return }
+        covered = covered ?? minutes.map { $0 * 60 }
         let checked = Candle(
             checkedStart: start, open: open, high: high, low: low, close: close, ticks: ticks, fresh: fresh,
-            origin: origin, coveredMinutes: coveredMinutes, doubtful: doubtful, in: nil)
+            origin: origin, covered: covered, doubtful: doubtful, single: single, in: nil)
         guard checked != nil else { throw JSONFieldError(field: "candle") }
     }
 }
@@ -62,8 +67,11 @@ package struct PriceAt: Sendable, Hashable {
     package let candle: Candle
     package let step: Candle.Step
 
-    /// Whether the candle is longer than a minute.
-    package var isCoarse: Bool { step > .minute }
+    /// Whether the price at the moment may be another one of the candle's range: it is longer than a minute, or covers too little of one.
+    package var isCoarse: Bool { step > .minute || !candle.isEnough(step) }
+
+    /// Whether this is less than what is known of a whole candle of a step.
+    package func isLess(than longest: Candle.Step) -> Bool { step > longest || longest <= .minute && isCoarse }
 
     /// - Parameter second: The moment, Unix seconds.
     package init(_ candle: Candle, _ step: Candle.Step, at second: Int64) {

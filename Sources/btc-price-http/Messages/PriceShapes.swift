@@ -56,6 +56,8 @@ enum PriceShapes {
         ]
         object["coveredMinutes"] = candle.coveredMinutes.map { .integer($0) }
         object["doubtful"] = candle.doubtful.map { .integer($0) }
+        object["coveredSeconds"] = candle.covered.map { .integer($0) }
+        object["single"] = candle.single.map { .integer($0) }
         return object
     }
 
@@ -65,9 +67,12 @@ enum PriceShapes {
         let rows = candles.map { candle in
             "\(HTTPDate.rfc3339(candle.start * 1000)),\(candle.open),\(candle.high),\(candle.low),\(candle.close),"
                 + "\(candle.ticks),\(candle.fresh),\(candle.origin),"
-                + "\(number(candle.coveredMinutes)),\(number(candle.doubtful)),\(currency),BTC/\(currency)\r\n"
+                + "\(number(candle.coveredMinutes)),\(number(candle.doubtful)),\(currency),BTC/\(currency),"
+                + "\(number(candle.covered)),\(number(candle.single))\r\n"
         }
-        return "time,open,high,low,close,ticks,fresh,origin,covered_minutes,doubtful,currency,pair\r\n" + rows.joined()
+        return
+            "time,open,high,low,close,ticks,fresh,origin,covered_minutes,doubtful,currency,pair,covered_seconds,single\r\n"
+            + rows.joined()
     }
 
     /// A currency with its price, if that is not too old.

@@ -261,7 +261,7 @@ struct GatewayRoutes: Sendable {
 struct Page: Sendable {
     /// The SHA-256 of what is between the tags in index.html. Tests/System/230-http.py compares them with the page.
     private static let digests = (
-        script: "s4w3D+CWiExIzjOjgnKgCq02Nj4wcun2mlEROLthI3E=",
+        script: "K/YIYtu9PMbcLi1X59k3/eEnoTVc+AHOStlCrkz1Hvk=",
         style: "rCNE5/5/qIWw/grkdVnwGSb7owpvBCzNrMdjXycf3hE="
     )
     private static let policy =

@@ -55,7 +55,7 @@ struct HistoryRoutes: Sendable {
         let (known, currency) = try await daemon.price(
             at: .init(time: time, currency: try GatewayRoutes.code(request)), for: request.client)
         guard let known else { throw Problem(.notFound, "No price is recorded for that time.") }
-        if let maxStep, known.step > maxStep { throw Self.tooCoarse(known) }
+        if let maxStep, known.isLess(than: maxStep) { throw Self.tooCoarse(known) }
         return Representation(
             .object([
                 "currency": .string(currency), "time": .string(HTTPDate.rfc3339(time.milliseconds)),
@@ -93,7 +93,7 @@ struct HistoryRoutes: Sendable {
                 let (known, _) = try await daemon.price(
                     at: .init(time: Timestamp(milliseconds: second * 1000), currency: code), for: request.client)
                 guard let known else { continue }
-                if let maxStep, known.step > maxStep {
+                if let maxStep, known.isLess(than: maxStep) {
                     tooCoarse = known
                     continue
                 }
@@ -111,8 +111,7 @@ struct HistoryRoutes: Sendable {
                         to: Timestamp(milliseconds: list.time.wall.milliseconds / 86_400_000 * 86_400_000 + 86_400_000),
                         step: .day, limit: Self.most, more: true), for: request.client)
                 // The price at the start, as with `timestamp`. A small part of a day may not have it.
-                for candle in known.candles
-                where candle.coveredMinutes.map({ Candle.isEnough($0, of: Candle.Step.day.minutes) }) ?? true {
+                for candle in known.candles where candle.isEnough(.day) {
                     prices[candle.start, default: ["time": .integer(candle.start)]][code] =
                         .number(candle.open.description)
                 }
@@ -147,7 +146,7 @@ struct HistoryRoutes: Sendable {
     }
 
     private static func tooCoarse(_ known: PriceAt) -> Problem {
-        let part = known.candle.coveredMinutes.map { "\($0) of \(known.step.minutes) minutes of " } ?? ""
+        let part = PriceTexts.coverage(of: known.candle, minutes: known.step.minutes).map { "\($0) of " } ?? ""
         let (low, high) = (known.candle.low, known.candle.high)
         return Problem(
             .notFound, "Only \(part)the \(known.step) is known, from \(low) to \(high), which max-step does not allow.")

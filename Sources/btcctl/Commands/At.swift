@@ -16,13 +16,14 @@ struct At {
                   btcctl at 7d --raw --max-step 1m       the price a week ago, for scripts
 
                 The price is that of the shortest candle that is known: of a second in the last hour, else of a minute, an hour or \
-                a day; its first or its last price, whichever is nearer to the moment. If it is of an hour or a day, it is printed \
-                as 'about', with the lowest and the highest price of that time; with --raw, standard error says so.
+                a day; its first or its last price, whichever is nearer to the moment. If it is of an hour or a day, or of a minute \
+                of which less than five sixths are known, it is printed as 'about', with the lowest and the highest price of that \
+                time; with --raw, standard error says so.
 
                 --fetch tells an exchange which moment you are interested in. The minute is kept as long as the others.
 
                 Exit status: 0 with a price, 1 if nothing is known of that moment, 64 for a wrong command line, 69 if the daemon \
-                can't be reached, 74 if standard output can't be written, 75 if less is known than --max-step asks for.
+                can't be reached, 74 if standard output can't be written, 75 if less is known than --max-step asks for: a longer candle, or less than five sixths of a minute.
                 """,
             options: [.socket, .currency, longestStep, fetchFlag] + Option.times + [
                 .json, Option("--raw", "Print the exact number alone: the price, or what the amount was worth."),
@@ -39,7 +40,8 @@ struct At {
     }
 
     private static let longestStep = Option(
-        "--max-step", value: "step", "Fail with status 75 if only a longer candle is known: 1s, 1m, 1h or 1d.",
+        "--max-step", value: "step",
+        "Fail with status 75 if less than a candle of this step is known: 1s, 1m, 1h or 1d.",
         completion: .words(StepChoice.steps.map(\.rawValue)))
     private static let fetchFlag = Option(
         "--fetch", "Request the minute from an exchange if it is not known.")
@@ -94,7 +96,7 @@ struct At {
         }
         guard let known else { throw .nothingKnown(in: state) }
         let text = HistoryText(currency: currency, step: known.step, timestamps: timestamps)
-        if let maxStep, known.step > maxStep {
+        if let maxStep, known.isLess(than: maxStep) {
             throw .tooCoarse(text.range(of: known.candle), canFetch: !fetch)
         }
         let unit = Currency(rawValue: currency) ?? .usd

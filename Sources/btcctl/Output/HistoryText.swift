@@ -11,7 +11,7 @@ enum DayZone: String, CaseIterable {
 
 struct HistoryText {
     static let csvHeader =
-        "time,start,open,high,low,close,ticks,fresh,origin,covered_minutes,doubtful,currency,pair"
+        "time,start,open,high,low,close,ticks,fresh,origin,covered_minutes,doubtful,currency,pair,covered_seconds,single"
 
     /// ISO 4217
     let currency: String
@@ -53,6 +53,7 @@ struct HistoryText {
         fields += ["\(candle.ticks)", "\(candle.fresh)", candle.origin]
         fields += [candle.coveredMinutes, candle.doubtful].map { $0.map(String.init) ?? "" }
         fields += [currency, "BTC/\(currency)"]
+        fields += [candle.covered, candle.single].map { $0.map(String.init) ?? "" }
         return fields.joined(separator: ",")
     }
 
@@ -76,7 +77,7 @@ struct HistoryText {
     func range(of candle: Candle) -> String {
         let money = MoneyFormatter()
         let (low, high) = (candle.low, candle.high)
-        let part = candle.coveredMinutes.map { "\($0) of \(minutes(of: candle)) minutes of the " } ?? ""
+        let part = PriceTexts.coverage(of: candle, minutes: minutes(of: candle)).map { "\($0) of the " } ?? ""
         return
             "\(part)\(step): \(money.string(from: low, currency: currency)) to \(money.string(from: high, currency: currency))"
     }

@@ -592,7 +592,7 @@ def normal(text, place):
     text = re.sub(r',"low":"[\d.]+","high":"[\d.]+","inVote":\w+,"contradictedBy":\[\]|(?m:^  in the vote: .*\n)', "", text)
     text = re.sub(r'"uncertainty":(null|\{.*?\})', '"uncertainty":<uncertainty>', text)
     text = re.sub(
-        r'"(pid|tick|done|confirmed|calls|requests|made|answers|most|heldCandles|bodyBytes|(?:uptime|age|p\d\d)Ms|\w*[Bb]oottime)":\d+', r'"\1":<n>', text)
+        r'"(pid|tick|done|confirmed|calls|requests|made|answers|most|heldCandles|bodyBytes|coveredMinutes|(?:uptime|age|p\d\d)Ms|\w*[Bb]oottime)":\d+', r'"\1":<n>', text)
     # A new member is null in most replies. 052-forms.py checks that none is missing.
     return re.sub(r'(?<=\{)"\w+":null,|,"\w+":null\b', "", text)
 
