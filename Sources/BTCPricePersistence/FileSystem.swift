@@ -55,11 +55,44 @@ enum FileSystem {
         if sync { syncFolder(of: path) }
     }
 
-    /// Moves a damaged file out of the way, replacing the previous one.
+    /// Moves a damaged file out of the way, replacing the previous one of the same date.
+    /// - Parameter date: Part of the new name, unless it is empty.
     /// - Returns: Its new path; `nil` if it could not be moved.
-    static func setAside(_ path: String) -> String? {
-        let aside = path + ".corrupt"
+    static func setAside(_ path: String, as date: String = "") -> String? {
+        let aside = path + ".corrupt" + (date.isEmpty ? "" : "-\(date)")
         return rename(path, aside) == 0 ? aside : nil
+    }
+
+    /// The paths of the damaged files that have been moved out of the way, in the order of their dates.
+    static func setAside(of path: String) -> [String] {
+        let (folder, start) = (String(path.dropLast(name(of: path).count)), name(of: path) + ".corrupt")
+        guard let entries = opendir(folder) else { return [] }
+        defer { closedir(entries) }
+        var names: [String] = []
+        while let entry = readdir(entries) {
+            let name = withUnsafeBytes(of: &entry.pointee.d_name) {
+                String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            if name.hasPrefix(start), !name.hasSuffix("-wal"), !name.hasSuffix("-shm") { names.append(name) }
+        }
+        return names.sorted().map { folder + $0 }
+    }
+
+    /// The last component of a path.
+    static func name(of path: String) -> String { path.split(separator: "/").last.map(String.init) ?? "" }
+
+    /// Bytes; 0 if the file can't be read.
+    static func size(of path: String) -> Int64 {
+        var status = stat()
+        return stat(path, &status) == 0 ? Int64(status.st_size) : 0
+    }
+
+    /// The bytes that are free in the file system of a file.
+    static func room(for path: String) -> Int64 {
+        var status = statvfs()
+        guard statvfs(path, &status) == 0 else { return 0 }
+        let (bytes, isHuge) = UInt64(status.f_bavail).multipliedReportingOverflow(by: UInt64(status.f_frsize))
+        return isHuge ? .max : Int64(clamping: bytes)
     }
 
     /// Moves a file and replaces the one at the other path. If it can't be moved, that one is removed.

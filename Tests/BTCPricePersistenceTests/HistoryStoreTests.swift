@@ -490,11 +490,12 @@ import Testing
             // For SQLite an empty file is a new database.
             #expect(events.all.isEmpty)
         } else {
-            guard case .damaged(path, _, "\(path).corrupt")? = events.all.first else {
+            guard case .damaged(path, _, let aside?)? = events.all.first else {
                 Issue.record("\(events.all)")
                 return
             }
-            #expect(access("\(path).corrupt", F_OK) == 0)
+            #expect(aside.hasPrefix("\(path).corrupt-2") && access(aside, F_OK) == 0)
+            #expect(try await salvaged(store) == 0)
         }
     }
 
@@ -510,17 +511,90 @@ import Testing
 
     @Test func `candles written before damage is found are not lost`() async throws {
         try await makeDamaged()
+        try Data().write(to: URL(filePath: path + "-wal"))
         let second = HistoryStore(
             directory: folder.path, settings: .init(), clock: .confirmed { [clock] in clock.now },
             report: { [events] in events.add($0) })
         second.open(unstored: { _ in [] }, restored: { _, _ in })
-        // The check of the file is still running.
+        // The check of the file is still running. It is made because there is a log.
         second.keep([KeptCandle(.usd, candle(500, 69_400), .keepsOwn)])
         second.waitForDisk()
         keep(second, 501..<502)
-        #expect(try await read(second, .minute).map(\.close) == [69_400, 69_401])
-        #expect(events.all.count == 1)
+        #expect(try await read(second, .minute).suffix(2).map(\.close) == [69_400, 69_401])
+        _ = try await salvaged(second)
+        #expect(events.all.count == 2)
         await second.close(within: .seconds(60))
+    }
+
+    /// Waits until a damaged file was read to its end.
+    /// - Returns: The number of candles that were saved.
+    private func salvaged(_ store: HistoryStore) async throws -> Int {
+        for _ in 0..<10_000 {
+            store.waitForDisk()
+            for case .salvaged(_, let candles) in events.all { return candles }
+            await Task.yield()
+        }
+        throw Salvage.isMissing
+    }
+
+    private enum Salvage: Error { case isMissing }
+
+    @Test func `what can be read of a damaged file is saved into the new one`() async throws {
+        let store = store()
+        store.keep((0..<6000).map { KeptCandle(.usd, candle($0, 60_000 + $0), .keepsOwn) })
+        store.keep((0..<3000).map { KeptCandle(.chf, candle($0, 50_000), .keepsOwn) })
+        clock.set(Self.start + 6000 * 60)
+        keep(store, 6000..<6001)
+        await store.close(within: .seconds(60))
+        var bytes = try Data(contentsOf: URL(filePath: path))
+        let middle = bytes.count / 2 / 4096 * 4096
+        for place in middle..<middle + 4 * 4096 { bytes[place] = 0x5A }
+        try bytes.write(to: URL(filePath: path))
+        let second = self.store()
+        // Whoever meets the damage first fails: the first query, or already the start.
+        _ = try? await read(second, .minute)
+        keep(second, 6001..<6002) { _ in 70_000 }
+        let saved = try await salvaged(second)
+        #expect((8000..<9200).contains(saved), "\(saved) \(events.all)")
+        let minutes = try await read(second, .minute)
+        #expect(minutes.first?.close == 60_000 && minutes.suffix(2).map(\.close) == [74_900, 70_000])
+        #expect(minutes.count < 6001 && minutes.count > 5000, "\(minutes.count)")
+        #expect(try await read(second, .hour).count > 90)
+        await second.close(within: .seconds(60))
+        // It is not read again.
+        let third = self.store()
+        #expect(try await read(third, .minute).count == minutes.count)
+        #expect(events.all.count { if case .salvaged = $0 { true } else { false } } == 1, "\(events.all)")
+    }
+
+    @Test func `a damaged file of an earlier run is read, if there is room, and two are kept`() async throws {
+        let first = store()
+        keep(first, 0..<130)
+        await first.close(within: .seconds(60))
+        // The run ended in the middle, or was one of version 1.0.0.
+        try FileManager.default.moveItem(atPath: path, toPath: path + ".corrupt")
+        let second = store()
+        let saved = try await salvaged(second)
+        #expect(saved == 133, "\(events.all)")
+        #expect(try await read(second, .minute).count == 130)
+        await second.close(within: .seconds(60))
+        for _ in 0..<3 {
+            clock.set(clock.now.wall.wholeSeconds + 1)
+            try Data(repeating: 0x5A, count: 5000).write(to: URL(filePath: path))
+            let next = store()
+            keep(next, 500..<501)
+            await next.close(within: .seconds(60))
+        }
+        let asides = try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { $0.contains("corrupt-") }
+        #expect(asides.count == 2, "\(asides)")
+        let huge = open(path + ".corrupt-9", O_CREAT | O_WRONLY, 0o600)
+        try #require(ftruncate(huge, 1 << 43) == 0)
+        close(huge)
+        let last = store()
+        for _ in 0..<1000 where events.all.last != .noRoom(path: path + ".corrupt-9", bytes: 1 << 44) {
+            last.waitForDisk()
+        }
+        #expect(events.all.last == .noRoom(path: path + ".corrupt-9", bytes: 1 << 44))
     }
 
     @Test(.timeLimit(.minutes(1))) func `a waiting query ends with its task`() async throws {

@@ -48,6 +48,8 @@ enum JournalMessage: String, CaseIterable {
     case historyDamaged = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a153"
     case historyFilled = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a154"
     case historyUnfilled = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a155"
+    case historySaved = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a156"
+    case historyNotSaved = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a157"
     case currencyNeeded = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a161"
     case derivedInstead = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a162"
     case marketAgain = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a163"
@@ -60,12 +62,12 @@ enum JournalMessage: String, CaseIterable {
         case .ready, .stopped, .idle, .slept, .fresh, .sourceRecovered, .sourceSlow, .historyFilled: .info
         case .clockRight, .tetherBack, .contradictionEnded, .currencyNeeded, .marketAgain, .ratesRecovered: .notice
         case .reloaded, .needsRestart, .paused, .resumed, .retried, .currentAgain, .sourceNeedsKey, .sourceElsewhere,
-            .sourceStillRests, .streamRefused, .saveRecovered, .historyRecovered, .historyUnfilled:
+            .sourceStillRests, .streamRefused, .saveRecovered, .historyRecovered, .historyUnfilled, .historySaved:
             .notice
         case .conversionImpossible, .quorumUnreachable, .limitShared, .stale, .sourceFailed, .sourceLimited,
             .sourceRefused, .sourceAhead,
             .contradicted, .clockWrong, .outliers, .derivedInstead, .ratesFailed, .ratesRefused,
-            .tetherOffPeg, .tooManyConnections, .tooManyOfUser:
+            .historyNotSaved, .tetherOffPeg, .tooManyConnections, .tooManyOfUser:
             .warning
         case .reloadRefused, .saveFailed, .keptDamaged, .stateUnusable, .acceptFailed, .historyFailed, .historyDamaged:
             .error

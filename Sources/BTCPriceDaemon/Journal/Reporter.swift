@@ -200,6 +200,15 @@ package final class Reporter: Sendable {
                 "\(path) is damaged (\(reason)), so a new history is begun. "
                     + (setAside.map { "The damaged file is \($0)." } ?? "The damaged file could not be moved."),
                 ["error": "\(reason)"])
+        case .salvaged(let path, let candles):
+            let count =
+                candles == 0 ? "Nothing could be read" : "\(candles) candle\(candles == 1 ? " was" : "s were") saved"
+            say(.historySaved, "history saved", "\(count) of the damaged history \(path).")
+        case .noRoom(let path, let bytes):
+            say(
+                .historyNotSaved, "history not saved",
+                "The damaged history \(path) is not read, since that needs \(bytes >> 20) MiB of room on the disk. The next start tries again."
+            )
         }
     }
 

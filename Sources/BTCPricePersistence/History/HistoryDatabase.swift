@@ -13,7 +13,7 @@ final class HistoryDatabase {
     /// ``Candle/covered``, or the whole span of an own candle.
     private static let added = ["covered", "doubtful", "seconds", "single"]
     /// The columns of a candle.
-    fileprivate static let columns =
+    static let columns =
         ["start", "open", "high", "low", "close", "ticks", "fresh", "origin"] + added
 
     private let database: SQLiteDatabase
@@ -97,10 +97,7 @@ final class HistoryDatabase {
                       PRIMARY KEY (start, currency)
                     ) STRICT, WITHOUT ROWID
                     """)
-                var known: Set<String> = []
-                try database.prepare("SELECT name FROM pragma_table_info('\(step)')").run { row in
-                    if case .text(let name)? = row.first { known.insert(name) }
-                }
+                let known = try database.columns(of: "\(step)")
                 for column in Self.added where !known.contains(column) {
                     try database.execute("ALTER TABLE \(step) ADD COLUMN \(column) INTEGER")
                 }
@@ -178,6 +175,48 @@ final class HistoryDatabase {
                     """, [.integer(second)])
             }
         }
+    }
+
+    /// Adds rows that were read from a damaged file, where there are none. All of it takes effect, or nothing.
+    /// - Returns: The number of rows that are valid candles.
+    func add(_ batch: HistorySalvage.Batch) throws(SQLiteError) -> Int {
+        var count = 0
+        try database.transaction { () throws(SQLiteError) in
+            for row in batch.rows {
+                guard case .text(let code) = row[0], let currency = Currency(rawValue: code),
+                    Candle(Array(row.dropFirst()), in: currency, batch.step) != nil
+                else { continue }
+                if currencies.insert(currency).inserted {
+                    try run("INSERT OR IGNORE INTO currency (code) VALUES (?)", [.text(code)])
+                }
+                try run(
+                    """
+                    INSERT OR IGNORE INTO \(batch.step) (currency, \(Self.columns.joined(separator: ", ")))
+                    VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)
+                    """, row)
+                count += 1
+            }
+        }
+        return count
+    }
+
+    /// The damaged files of which all that can be read was added.
+    func salvaged() throws(SQLiteError) -> Set<String> {
+        var names: Set<String> = []
+        try run("SELECT source FROM event WHERE kind = 'salvaged'") { row in
+            if case .text(let name)? = row.first { names.insert(name) }
+        }
+        return names
+    }
+
+    /// Records that all that can be read of a damaged file was added.
+    /// - Parameters:
+    ///   - name: The file's name.
+    ///   - second: The present time, Unix seconds.
+    func salvaged(_ name: String, rows: Int, at second: Int64) throws(SQLiteError) {
+        try run(
+            "INSERT OR REPLACE INTO event (start, currency, kind, source, end, count) VALUES (?1, '', 'salvaged', ?2, ?1, ?3)",
+            [.integer(second), .text(name), .integer(Int64(rows))])
     }
 
     private func note(_ start: Int64, of currency: Currency, in step: Candle.Step) {

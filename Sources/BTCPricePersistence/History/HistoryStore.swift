@@ -31,7 +31,14 @@ package final class HistoryStore: CandleArchive {
         case recovered(candles: Int)
         /// A damaged file was set aside. A new one takes its place.
         case damaged(path: String, reason: String, setAside: String?)
+        /// All that can be read of a damaged file is in the new one: this many candles.
+        case salvaged(path: String, candles: Int)
+        /// A damaged file is not read, since the file system has too little room for its candles: it needs this many bytes.
+        case noRoom(path: String, bytes: Int64)
     }
+
+    /// The maximum number of damaged files that are kept.
+    private static let mostDamaged = 2
 
     /// The maximum number of queries on the queue at a time. Others wait.
     static let mostQueries = 4
@@ -417,8 +424,52 @@ package final class HistoryStore: CandleArchive {
             try? database.makeIndex()
             indexing.withLock { $0 = nil }
         }
+        queue.async { [self, number = files.opened] in salvage(number) }
         try restore(from: database, at: end)
         return database
+    }
+
+    // MARK: - Damage
+
+    /// Reads the damaged files that an earlier run or this one has set aside and not read to their end. Runs on the queue.
+    private func salvage(_ number: Int) {
+        guard files.opened == number, let database = files.database else { return }
+        let asides = FileSystem.setAside(of: path)
+        do throws(SQLiteError) {
+            let known = asides.isEmpty ? [] : try database.salvaged()
+            guard let aside = asides.first(where: { !known.contains(FileSystem.name(of: $0)) }) else { return }
+            let size = FileSystem.size(of: aside)
+            guard FileSystem.room(for: aside) >= 2 * size else {
+                return report(.noRoom(path: aside, bytes: 2 * size))
+            }
+            // A file that can't be opened is tried again at the next start.
+            if let reading = try? HistorySalvage(path: aside, end: now.wall.wholeSeconds) {
+                goOn(reading, of: aside, rows: 0, number)
+            }
+        } catch {
+            failed(error)
+        }
+    }
+
+    /// Adds the next rows. Queries and commits come in between. Runs on the queue.
+    private func goOn(_ salvage: HistorySalvage, of aside: String, rows: Int, _ number: Int) {
+        guard files.opened == number, let database = files.database else { return }
+        nonisolated(unsafe) let salvage = salvage
+        do throws(SQLiteError) {
+            if let batch = salvage.next() {
+                let rows = rows + (try database.add(batch))
+                queue.async { [self] in goOn(salvage, of: aside, rows: rows, number) }
+            } else {
+                let second = now.wall.wholeSeconds
+                try database.salvaged(FileSystem.name(of: aside), rows: rows, at: second)
+                report(.salvaged(path: aside, candles: rows))
+                try restore(from: database, at: second)
+                self.salvage(number)
+            }
+        } catch {
+            // The next start goes on.
+            failed(error)
+        }
     }
 
     /// Runs on the queue.
@@ -444,7 +495,11 @@ package final class HistoryStore: CandleArchive {
     /// Moves a damaged file out of the way, with its log, which another database must not use.
     private func setAside(_ error: SQLiteError) {
         files.database = nil
-        let aside = FileSystem.setAside(path)
+        let (date, time) = now.wall.utc
+        let aside = FileSystem.setAside(path, as: "\(date)T\(time.replacing(":", with: ""))Z")
+        for old in FileSystem.setAside(of: path).dropLast(Self.mostDamaged) {
+            for file in [old, old + "-wal", old + "-shm"] { FileSystem.remove(file) }
+        }
         // If somebody opens the damaged file, SQLite finds the log there.
         if let aside { FileSystem.move(path + "-wal", to: aside + "-wal") }
         FileSystem.remove(path + "-shm")

@@ -55,6 +55,15 @@ final class SQLiteDatabase {
         return SQLiteStatement(statement, of: self)
     }
 
+    /// The names of a table's columns; empty if there is no such table.
+    func columns(of table: String) throws(SQLiteError) -> Set<String> {
+        var names: Set<String> = []
+        try prepare("SELECT name FROM pragma_table_info(?)").run([.text(table)]) { row in
+            if case .text(let name)? = row.first { names.insert(name) }
+        }
+        return names
+    }
+
     /// Runs `body` within a transaction: all of it takes effect, or nothing.
     func transaction(_ body: () throws(SQLiteError) -> Void) throws(SQLiteError) {
         try execute("BEGIN IMMEDIATE")
