@@ -60,7 +60,7 @@ struct HistoryRoutes: Sendable {
             .object([
                 "currency": .string(currency), "time": .string(HTTPDate.rfc3339(time.milliseconds)),
                 "price": .string(known.price.description), "step": .string(known.step.rawValue),
-                "candle": .object(PriceShapes.candle(known.candle)), "approximate": .bool(known.isCoarse),
+                "candle": .object(PriceShapes.candle(known.candle)), "approximate": .bool(known.isApproximate),
             ])
         ).response(to: request)
     }

@@ -66,11 +66,15 @@ struct HistoryText {
         return JSON.object(object).text
     }
 
-    /// `Aug 25, 14:30 - $68,901.23`; `Jun 1, 12:00 - about $71,573.67 (day: $71,561.40 to $72,666.78)` if no minute is known.
+    /// `Aug 25, 14:30 - $68,901.23`; `Jun 1, 12:00 - about $71,573.67 (day: $71,561.40 to $72,666.78)` if no minute is known;
+    /// `Jun 1, 12:00 - about $71,573.67 (unconfirmed)` if all of it is in doubt.
     func line(_ known: PriceAt, at time: Timestamp) -> String {
         let price = MoneyFormatter().string(from: known.price, currency: currency)
+        let range = known.isCoarse ? range(of: known.candle) : nil
+        let qualifiers = [range, known.candle.isInDoubt ? "unconfirmed" : nil].compactMap(\.self)
         return PriceTexts.line(
-            timestamps.string(from: time), known.isCoarse ? "about \(price) (\(range(of: known.candle)))" : price)
+            timestamps.string(from: time),
+            known.isApproximate ? "about \(price) (\(qualifiers.joined(separator: "; ")))" : price)
     }
 
     /// `day: $71,561.40 to $72,666.78`, or `38 of 60 minutes of the hour: …`

@@ -40,7 +40,7 @@ struct StatusText {
         guard let uncertainty = state.standing.uncertainty else { return price }
         let plusMinus = MoneyFormatter().number(uncertainty.plusMinus, currency: quote.currency)
         let sign = Output.isUnicode ? "±" : "+/-"
-        return "\(price) \(sign) \(plusMinus) (\(uncertainty.markets) markets)"
+        return "\(price) \(sign) \(plusMinus) (\(count(uncertainty.markets, "market")))"
     }
 
     private func state(_ status: StatusMessage) -> String {
