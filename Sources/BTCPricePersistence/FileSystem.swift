@@ -63,7 +63,7 @@ enum FileSystem {
         return rename(path, aside) == 0 ? aside : nil
     }
 
-    /// The paths of the damaged files that have been moved out of the way, in the order of their dates.
+    /// The paths of the damaged files that have been moved out of the way, from the first to the last.
     static func setAside(of path: String) -> [String] {
         let (folder, start) = (String(path.dropLast(name(of: path).count)), name(of: path) + ".corrupt")
         guard let entries = opendir(folder) else { return [] }
@@ -73,9 +73,14 @@ enum FileSystem {
             let name = withUnsafeBytes(of: &entry.pointee.d_name) {
                 String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
             }
-            if name.hasPrefix(start), !name.hasSuffix("-wal"), !name.hasSuffix("-shm") { names.append(name) }
+            if name == start || name.hasPrefix(start + "-") && name.hasSuffix("Z") { names.append(name) }
         }
-        return names.sorted().map { folder + $0 }
+        // A file's status changes when it is renamed (rename(2), stat(2)); the dates may be those of a wrong clock.
+        let moved = { (path: String) -> (Int, Int) in
+            var status = stat()
+            return stat(path, &status) == 0 ? (status.st_ctim.tv_sec, status.st_ctim.tv_nsec) : (0, 0)
+        }
+        return names.map { (path: folder + $0, moved: moved(folder + $0)) }.sorted { $0.moved < $1.moved }.map(\.path)
     }
 
     /// The last component of a path.

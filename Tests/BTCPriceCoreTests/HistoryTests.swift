@@ -94,7 +94,7 @@ extension PriceHistory {
         // A client's fetch extends the candle and does not count as a tick.
         _ = history.add(state("125"), isTick: false, at: at(55))
         #expect(archive.kept.isEmpty)
-        #expect(history.unstored(of: .usd).last?.high == price("125"))
+        #expect(history.unstored(of: .usd).last?.candle.high == price("125"))
         _ = history.add(state("110"), isTick: true, at: at(60))
         var expected = candle(0, "100", "125")
         (expected.low, expected.ticks, expected.fresh) = (price("90"), 6, 4)
@@ -250,7 +250,7 @@ extension PriceHistory {
         #expect(day?.high == 200 && day?.low == 200, "what is later than now is no part of the day")
         #expect(archive.settled.all == [Self.midnight, Self.midnight + 180 - 86_400])
         _ = history.add(state("200"), isTick: true, at: at(240 - 86_400, boottime: 240))
-        #expect(archive.kept.suffix(2).map(\.conflict) == [.keepsOwn, .keepsOwn])
+        #expect(archive.kept.suffix(2).map(\.conflict) == [.yields, .continues], "the open minute may be another's")
         #expect(archive.kept.last?.candle.start == Self.midnight + 180 - 86_400)
     }
 
@@ -294,6 +294,46 @@ extension PriceHistory {
         history.clock.check(.agrees, at: at(661))
         _ = history.add(state("100"), isTick: true, at: at(720))
         #expect(archive.kept.last?.candle.isInDoubt == false && archive.settled.all == [Self.midnight + 720])
+    }
+
+    @Test func `the minute that is open when the time turns out to be another one is in doubt, and not continued`() {
+        let history = unconfirmed(at: at(7200, boottime: 0))
+        for second in 0..<650 as Range<Int64> {
+            _ = history.add(state("100"), isTick: true, at: at(second + 7200, boottime: second))
+        }
+        // The clock is set right, and the next response confirms it.
+        history.clock.check(.agrees, at: at(650))
+        let day = history.add(state("200"), isTick: true, at: at(650))
+        #expect(day?.low == 200 && day?.since.milliseconds == (Self.midnight + 600) * 1000)
+        #expect(history.seconds(of: .usd, in: 0..<Int64.max).count == 1)
+        history.close()
+        #expect(archive.kept.filter { $0.candle.start >= Self.midnight + 7200 }.allSatisfy { $0.candle.isInDoubt })
+        #expect(archive.kept.last?.candle.start == Self.midnight + 600 && archive.kept.last?.candle.open == 200)
+    }
+
+    @Test func `the last tick before the end covers only what has passed`() {
+        let history = PriceHistory(store: archive)
+        for second in stride(from: 0, through: 30, by: 10) as StrideThrough<Int64> {
+            _ = history.add(state("100"), isTick: true, every: .seconds(10), ofSeveral: false, at: at(second))
+        }
+        history.close()
+        #expect(archive.kept.map(\.candle.covered) == [31])
+    }
+
+    @Test func `restoring the day again changes nothing`() throws {
+        let history = PriceHistory(store: archive)
+        _ = history.add(state("100"), isTick: true, at: at(30))
+        var (part, earlier) = (candle(0, "90", "95"), candle(-1, "80", "80"))
+        (part.covered, part.ticks, part.fresh, earlier.covered) = (25, 25, 25, 25)
+        history.restore([earlier, part], of: .usd)
+        let first = try #require(history.day(of: .usd, at: at(30)))
+        for _ in 0..<3 { history.restore([earlier, part], of: .usd) }
+        #expect(history.day(of: .usd, at: at(30)) == first)
+        #expect((first.open, first.low, first.close) == (80, 80, 100))
+        // The store has completed it since.
+        earlier.covered = nil
+        history.restore([earlier], of: .usd)
+        #expect(history.day(of: .usd, at: at(30))?.coveredMinutes == (first.coveredMinutes ?? 0) + 1)
     }
 
     @Test func `a lie that is found while minutes are held is in doubt when they are stored`() {
@@ -472,11 +512,11 @@ extension PriceHistory {
             _ = history.add(state(second < 5 ? "100" : "103"), isTick: true, at: at(second))
         }
         history.doubt(.usd, since: at(4).boottime, at: at(9))
-        let minute = try #require(history.unstored(of: .usd).last)
+        let minute = try #require(history.unstored(of: .usd).last?.candle)
         #expect((minute.high, minute.fresh, minute.doubtful) == (103, 20, 6))
         // Minutes of which nothing can be told any more stay as they are.
         history.doubt(.usd, since: at(-95_000).boottime, at: at(5000))
-        #expect(history.unstored(of: .usd).last?.doubtful == 6)
+        #expect(history.unstored(of: .usd).last?.candle.doubtful == 6)
     }
 
     @Test func `a price in doubt is left out of the minute and the day, unless there is no other`() throws {

@@ -231,7 +231,6 @@ package actor Backfill: StateSubscriber {
         let lacking = Lacking(currency: lane.currency, step: step)
         let present = now().boottime
         let completes = completed[lacking].map { present - $0 >= Self.completion.wholeMilliseconds } ?? true
-        if completes { completed[lacking] = present }
         while !Task.isCancelled {
             isFresh = await engine.state(of: lane.currency)?.freshness == .fresh
             guard isFresh else { break }
@@ -259,6 +258,7 @@ package actor Backfill: StateSubscriber {
             if !venues.contains(loader.market.venue) { venues.append(loader.market.venue) }
             do { try await clock.sleep(for: Self.pause) } catch { break }
         }
+        if completes, isFresh, failed.isEmpty { completed[lacking] = present }
         if count > 0 {
             report(.filled(Filled(currency: lane.currency, step: step, candles: count, venues: venues)))
         }

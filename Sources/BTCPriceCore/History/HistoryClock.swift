@@ -8,7 +8,7 @@ struct HistoryTime: Sendable {
     enum Trust: Sendable, Hashable {
         /// Nothing is known yet: minutes are held in memory.
         case waiting
-        /// No venue's time was known for ten minutes: minutes are kept by this machine's clock, in doubt.
+        /// For ten minutes no venue's time was known, or no agreement: minutes are kept by this machine's clock, in doubt.
         case doubted
         /// Most venues agree with it, or have at some time since the start.
         case confirmed

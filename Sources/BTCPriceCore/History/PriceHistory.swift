@@ -135,6 +135,12 @@ package final class PriceHistory: Sendable {
             let offset = reading.time.wall.milliseconds - reading.time.boottime.milliseconds
             let hasMoved = self.offset.map { abs($0 - offset) > VenueClocks.tolerance } ?? false
             let isNew = reading.trust == .confirmed && (trust != .confirmed || hasMoved)
+            if hasMoved, waiting == nil {
+                // What was made under the other time is not continued. The minute that is open was made under it, too.
+                let open = close(but: nil)
+                if !open.isEmpty { store.keep(open.doubted) }
+                (currencies, last) = ([:], nil)
+            }
             (self.offset, trust) = (offset, reading.trust)
             if hasMoved, let samples = waiting?.samples {
                 (currencies, last) = ([:], nil)
@@ -231,10 +237,13 @@ package final class PriceHistory: Sendable {
 
     /// The minutes that were not passed to the store yet, from the oldest to the newest. The last one may be the current minute, as far as
     /// it is known.
-    package func unstored(of currency: Currency) -> [Candle] {
+    package func unstored(of currency: Currency) -> [KeptCandle] {
         state.withLock { state in
-            let waiting = state.waiting?.minutes.filter { $0.currency == currency }.map(\.candle) ?? []
-            return waiting + [state.currencies[currency]?.builder.current].compactMap(\.self)
+            let waiting = state.waiting?.minutes.filter { $0.currency == currency } ?? []
+            guard let history = state.currencies[currency], let current = history.builder.current else {
+                return waiting
+            }
+            return waiting + [KeptCandle(currency, current, history.hasKept ? .keepsOwn : .continues)]
         }
     }
 
@@ -242,6 +251,10 @@ package final class PriceHistory: Sendable {
     package func close() {
         state.withLock { state in
             let held = state.waiting.take()?.minutes ?? []
+            // A tick covers only what has passed of the time until the next one.
+            if let last = state.last {
+                for currency in state.currencies.keys { state.currencies[currency]?.builder.end(at: last + 1) }
+            }
             state.keep(held + state.close(but: nil), in: store)
         }
     }
@@ -323,6 +336,13 @@ struct CandleBuilder: Sendable {
         } else {
             current?.add(candle)
         }
+    }
+
+    /// Ends what the last tick covers.
+    /// - Parameter second: Unix seconds.
+    mutating func end(at second: Int64) {
+        covered.seconds -= max(0, covered.end - second)
+        current?.covered = covered.seconds >= Candle.enoughOfMinute ? nil : max(1, covered.seconds)
     }
 
     /// Replaces the current minute's candle by one with the same ticks.

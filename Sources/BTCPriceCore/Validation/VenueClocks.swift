@@ -2,7 +2,7 @@
 package enum ClockComparison: Sendable, Hashable {
     /// No venue has stated a time, the only one contradicts this machine's, or the venues do not agree with each other.
     case unknown
-    /// Most venues agree with this machine's clock, within a minute.
+    /// At least half of the venues agree with this machine's clock, within a minute.
     case agrees
     /// Most venues, at least two, agree on another time.
     case differs(ClockDifference)
@@ -121,7 +121,8 @@ package struct VenueClocks: Sendable {
             known += 1
             if abs(clock.difference(at: now)) <= Self.tolerance { agreeing += 1 }
         }
-        if agreeing * 2 > known { return .agrees }
+        // This machine's clock is a witness, too.
+        if agreeing > 0, agreeing * 2 >= known { return .agrees }
         guard known > 1 else { return .unknown }
         let differences = clocks.values.filter { counts($0, longest) }.map { $0.difference(at: now) }.sorted()
         let median = differences[known / 2]

@@ -128,7 +128,7 @@ package final class Reporter: Sendable {
             let span = Duration.milliseconds(difference.milliseconds.magnitude).wholeUnits
             say(
                 .clockWrong, "clock wrong",
-                "This machine's clock is \(span) \(side) the time that \(difference.venues) of \(difference.known) sources agree on. The history is kept by their time. 'timedatectl status' shows whether the clock is synchronized.",
+                "This machine's clock is \(span) \(side) the time that \(difference.venues) of \(difference.known) sources agree on. A history is kept by their time. 'timedatectl status' shows whether the clock is synchronized.",
                 ["difference": "\(difference.milliseconds)"], of: "clock")
         case .clockAgrees:
             say(.clockRight, "clock right", "This machine's clock agrees with most sources again.", of: "clock")

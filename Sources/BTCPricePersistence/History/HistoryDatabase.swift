@@ -172,28 +172,37 @@ final class HistoryDatabase {
                     """
                     UPDATE \(step) SET ticks = max(ticks, 1), fresh = max(fresh, 1), doubtful = max(fresh, 1)
                     WHERE start > ? AND origin = '\(Candle.own)' AND ifnull(doubtful, 0) < max(fresh, 1)
-                    """, [.integer(second)])
+                    """, [.integer(step == .minute ? second : second - step.seconds)])
             }
         }
     }
 
-    /// Adds rows that were read from a damaged file, where there are none. All of it takes effect, or nothing.
+    /// Adds rows that were read from a damaged file where there are none, and the daemon's own ones where an exchange's are. All of it takes
+    /// effect, or nothing.
     /// - Returns: The number of rows that are valid candles.
     func add(_ batch: HistorySalvage.Batch) throws(SQLiteError) -> Int {
         var count = 0
         try database.transaction { () throws(SQLiteError) in
             for row in batch.rows {
                 guard case .text(let code) = row[0], let currency = Currency(rawValue: code),
-                    Candle(Array(row.dropFirst()), in: currency, batch.step) != nil
+                    let candle = Candle(Array(row.dropFirst()), in: currency, batch.step),
+                    candle.start % batch.step.seconds == 0
                 else { continue }
+                // What is not a number in a column that may be empty is damage, too.
+                let values = row.enumerated().map { index, value in
+                    index < 9 || value.integer != nil ? value : .null
+                }
                 if currencies.insert(currency).inserted {
                     try run("INSERT OR IGNORE INTO currency (code) VALUES (?)", [.text(code)])
                 }
+                let all = Self.columns.map { "\($0) = excluded.\($0)" }.joined(separator: ", ")
+                let seen = "('\(Candle.own)', '\(Candle.mixed)')"
                 try run(
                     """
-                    INSERT OR IGNORE INTO \(batch.step) (currency, \(Self.columns.joined(separator: ", ")))
+                    INSERT INTO \(batch.step) (currency, \(Self.columns.joined(separator: ", ")))
                     VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)
-                    """, row)
+                    ON CONFLICT DO UPDATE SET \(all) WHERE excluded.origin IN \(seen) AND origin NOT IN \(seen)
+                    """, values)
                 count += 1
             }
         }
@@ -217,6 +226,20 @@ final class HistoryDatabase {
         try run(
             "INSERT OR REPLACE INTO event (start, currency, kind, source, end, count) VALUES (?1, '', 'salvaged', ?2, ?1, ?3)",
             [.integer(second), .text(name), .integer(Int64(rows))])
+        // Hours and days that could not be read are made again of what could.
+        for (step, part) in [(Candle.Step.hour, Candle.Step.minute), (.day, .hour)] {
+            try run(
+                """
+                SELECT DISTINCT currency, start - start % \(step.seconds) AS span FROM \(part) WHERE NOT EXISTS (
+                  SELECT 1 FROM \(step) WHERE \(step).currency = \(part).currency
+                    AND \(step).start = \(part).start - \(part).start % \(step.seconds))
+                """
+            ) { [self] row in
+                if case .text(let code) = row[0], let currency = Currency(rawValue: code), let start = row[1].integer {
+                    open[step]?.insert(Span(currency: currency, start: start))
+                }
+            }
+        }
     }
 
     private func note(_ start: Int64, of currency: Currency, in step: Candle.Step) {
@@ -348,6 +371,7 @@ final class HistoryDatabase {
                 """
                 SELECT max(ticks) FROM minute
                 WHERE currency = ? AND start >= ? AND start < ? AND origin = '\(Candle.own)' AND seconds IS NULL
+                  AND ticks <= \(Candle.mostTicks)
                 """, [.text(currency.rawValue), .integer(hour), .integer(hour + Candle.Step.hour.seconds)])
         }
         return minutes.map { minute in

@@ -1,4 +1,5 @@
 import BTCPriceCore
+import CSQLite
 
 /// Reads the rows of a damaged history that can still be read: short spans one after the other, each from its start up to the damage, then from
 /// its end down to it. Must be used by one thread at a time.
@@ -15,30 +16,27 @@ final class HistorySalvage {
     private static let mostSpans = 500
     /// The length of a span, in candles.
     private static let length: Int64 = 360
-    /// Unix seconds of 2009-01-03, the first day of bitcoin. All earlier rows are one span.
-    private static let first: Int64 = 1_230_940_800
+    /// Unix seconds of 2009-01-03, the first day of bitcoin, and of 2100-01-01. All earlier and all later rows are one span each.
+    private static let (first, end) = (Int64(1_230_940_800), Int64(4_102_444_800))
 
     private let database: SQLiteDatabase
-    /// Unix seconds. All later rows are one span.
-    private let end: Int64
     private var steps = [Candle.Step.day, .hour, .minute]
     private var start = Int64.min
     private var statements: [String: SQLiteStatement] = [:]
 
-    /// - Parameter end: The present time, Unix seconds.
     /// - Throws: ``SQLiteError`` if the file can't be opened.
-    init(path: String, end: Int64) throws(SQLiteError) {
+    init(path: String) throws(SQLiteError) {
         database = try SQLiteDatabase(path: path, isReadOnly: true)
-        self.end = end
     }
 
     /// The next rows; `nil` at the end.
-    func next() -> Batch? {
+    /// - Throws: ``SQLiteError`` if the file can't be read for another reason than damage.
+    func next() throws(SQLiteError) -> Batch? {
         guard let step = steps.first else { return nil }
         var (batch, spans) = (Batch(step: step), 0)
         while batch.rows.count < Self.enough, spans < Self.mostSpans {
-            let upper = start < Self.first ? Self.first : start < end ? start + Self.length * step.seconds : .max
-            batch.rows += rows(step, start..<upper)
+            let upper = start < Self.first ? Self.first : start < Self.end ? start + Self.length * step.seconds : .max
+            batch.rows += try rows(step, start..<upper)
             spans += 1
             start = upper
             if upper == .max {
@@ -50,23 +48,25 @@ final class HistorySalvage {
         return batch
     }
 
-    private func rows(_ step: Candle.Step, _ span: Range<Int64>) -> [[SQLiteStatement.Value]] {
-        var (rows, isDamaged) = read(step, span, isUp: true)
+    private func rows(_ step: Candle.Step, _ span: Range<Int64>) throws(SQLiteError) -> [[SQLiteStatement.Value]] {
+        var (rows, isDamaged) = try read(step, span, isUp: true)
         guard isDamaged else { return rows }
         let known = Set(rows.map { $0.prefix(2) })
-        rows += read(step, span, isUp: false).rows.filter { !known.contains($0.prefix(2)) }
+        rows += try read(step, span, isUp: false).rows.filter { !known.contains($0.prefix(2)) }
         return rows
     }
 
     private func read(
         _ step: Candle.Step, _ span: Range<Int64>, isUp: Bool
-    ) -> (rows: [[SQLiteStatement.Value]], isDamaged: Bool) {
+    ) throws(SQLiteError) -> (rows: [[SQLiteStatement.Value]], isDamaged: Bool) {
         var rows: [[SQLiteStatement.Value]] = []
         do throws(SQLiteError) {
             let statement = try statement(step, isUp ? "ASC" : "DESC")
             try statement.run([.integer(span.lowerBound), .integer(span.upperBound)]) { rows.append($0) }
             return (rows, false)
         } catch {
+            // A table that is not there has no rows: SQLITE_ERROR.
+            guard error.isDamage || error.code == SQLITE_ERROR else { throw error }
             return (rows, true)
         }
     }

@@ -67,6 +67,8 @@ package final class HistoryStore: CandleArchive {
         var database: HistoryDatabase?
         /// How often a database was opened.
         var opened = 0
+        /// The present time, Unix seconds, if later rows have to be marked as in doubt: the last time that failed.
+        var unsettled: Int64?
         /// When SQLite's log was last moved into the file; `nil` if the next commit does that.
         var checkpoint: BootTime?
         /// What was written since the check of the database began; `nil` if no check is in progress.
@@ -74,7 +76,7 @@ package final class HistoryStore: CandleArchive {
         /// Receives the minutes of the last day once the file is open.
         var restored: (@Sendable (Currency, [Candle]) -> Void)?
         /// Returns the minutes that were not passed to the store yet.
-        var unstored: (@Sendable (Currency) -> [Candle])?
+        var unstored: (@Sendable (Currency) -> [KeptCandle])?
     }
 
     private let path: String
@@ -117,7 +119,7 @@ package final class HistoryStore: CandleArchive {
     ///   - unstored: The minutes that were not passed to the store yet, from the oldest to the newest. Called on the queue.
     ///   - restored: Called on the queue for each currency that has minutes.
     package func open(
-        unstored: @escaping @Sendable (Currency) -> [Candle],
+        unstored: @escaping @Sendable (Currency) -> [KeptCandle],
         restored: @escaping @Sendable (Currency, [Candle]) -> Void
     ) {
         queue.async { [self] in
@@ -156,6 +158,7 @@ package final class HistoryStore: CandleArchive {
         do throws(SQLiteError) {
             if !candles.isEmpty {
                 let database = try database()
+                if let second = files.unsettled { try settled(at: second) }
                 try database.add(candles, at: present.wall.wholeSeconds, oldest: oldest)
                 files.unchecked?.append(contentsOf: candles)
                 if files.checkpoint.map({ present.boottime - $0 >= Self.checkpointEvery }) ?? true {
@@ -189,8 +192,10 @@ package final class HistoryStore: CandleArchive {
 
     /// Runs on the queue.
     private func settled(at second: Int64) throws(SQLiteError) {
+        files.unsettled = second
         let database = try database()
         try database.doubt(after: second)
+        files.unsettled = nil
         try restore(from: database, at: second)
     }
 
@@ -288,7 +293,7 @@ package final class HistoryStore: CandleArchive {
     ///
     /// It has none if the daemon made it from prices that are all later, or all earlier.
     private func knows(
-        _ second: Int64, _ candle: Candle, _ step: Candle.Step, of currency: Currency, _ newest: [Candle],
+        _ second: Int64, _ candle: Candle, _ step: Candle.Step, of currency: Currency, _ newest: [KeptCandle],
         _ database: HistoryDatabase
     ) throws(SQLiteError) -> Bool {
         guard step > .minute, [Candle.own, Candle.mixed].contains(candle.origin) else { return true }
@@ -305,23 +310,23 @@ package final class HistoryStore: CandleArchive {
     }
 
     /// The minutes that are not on the disk yet. Runs on the queue, so that no commit comes in between.
-    private func newest(of currency: Currency) -> [Candle] {
+    private func newest(of currency: Currency) -> [KeptCandle] {
         // In this order, a minute that ends meanwhile is in both.
         let unstored = files.unstored?(currency) ?? []
-        let held = state.withLock { $0.held }.filter { $0.currency == currency }.map(\.candle)
-        let starts = Set(held.map(\.start))
-        return held + unstored.filter { !starts.contains($0.start) }
+        let held = state.withLock { $0.held }.filter { $0.currency == currency }
+        let starts = Set(held.map(\.candle.start))
+        return held + unstored.filter { !starts.contains($0.candle.start) }
     }
 
     /// Runs on the queue.
     private func candles(
-        of currency: Currency, _ step: Candle.Step, in range: Range<Int64>, limit: Int, _ newest: [Candle],
+        of currency: Currency, _ step: Candle.Step, in range: Range<Int64>, limit: Int, _ newest: [KeptCandle],
         _ database: HistoryDatabase
     ) throws(SQLiteError) -> [Candle] {
         let candles = try database.candles(of: currency, step, in: range, limit: limit)
-        let later: [Candle]
+        let later: [KeptCandle]
         if step == .minute {
-            later = newest.filter { range.contains($0.start) }
+            later = newest.filter { range.contains($0.candle.start) }
         } else {
             // The present hour and the present day are not complete, and have no row.
             let shorter: Candle.Step = step == .day ? .hour : .minute
@@ -331,19 +336,16 @@ package final class HistoryStore: CandleArchive {
             guard candles.count < limit, start < range.upperBound else { return candles }
             let parts = try self.candles(of: currency, shorter, in: start..<end, limit: .max, newest, database)
             later = Candle.merged(parts, of: shorter, to: step, at: now.wall.wholeSeconds)
-                .filter { range.contains($0.start) }
+                .filter { range.contains($0.start) }.map { KeptCandle(currency, $0, .keepsOwn) }
         }
-        // Usually `later` follows all rows. But an exchange's row of a later minute may be on the disk before the daemon's own one.
-        var merged: [Candle] = []
-        for candle in (candles + later).sorted(by: { $0.start < $1.start }) {
-            if candle.start == merged.last?.start {
-                // The daemon was restarted within this minute.
-                merged[merged.count - 1].append(candle)
-            } else if merged.count < limit {
-                merged.append(candle)
-            }
+        guard !later.isEmpty else { return candles }
+        // As they will be stored: what is on the disk may be the same minute.
+        var merged = Dictionary(candles.map { ($0.start, $0) }, uniquingKeysWith: { $1 })
+        for kept in later {
+            let start = kept.candle.start
+            merged[start] = merged[start].map { kept.merged(with: $0, step) ?? $0 } ?? kept.candle
         }
-        return merged
+        return Array(merged.values.sorted { $0.start < $1.start }.prefix(limit))
     }
 
     /// Runs a query when its turn has come, unless its task is cancelled before.
@@ -437,13 +439,13 @@ package final class HistoryStore: CandleArchive {
         let asides = FileSystem.setAside(of: path)
         do throws(SQLiteError) {
             let known = asides.isEmpty ? [] : try database.salvaged()
-            guard let aside = asides.first(where: { !known.contains(FileSystem.name(of: $0)) }) else { return }
+            guard let aside = asides.last(where: { !known.contains(FileSystem.name(of: $0)) }) else { return }
             let size = FileSystem.size(of: aside)
             guard FileSystem.room(for: aside) >= 2 * size else {
                 return report(.noRoom(path: aside, bytes: 2 * size))
             }
             // A file that can't be opened is tried again at the next start.
-            if let reading = try? HistorySalvage(path: aside, end: now.wall.wholeSeconds) {
+            if let reading = try? HistorySalvage(path: aside) {
                 goOn(reading, of: aside, rows: 0, number)
             }
         } catch {
@@ -456,7 +458,7 @@ package final class HistoryStore: CandleArchive {
         guard files.opened == number, let database = files.database else { return }
         nonisolated(unsafe) let salvage = salvage
         do throws(SQLiteError) {
-            if let batch = salvage.next() {
+            if let batch = try salvage.next() {
                 let rows = rows + (try database.add(batch))
                 queue.async { [self] in goOn(salvage, of: aside, rows: rows, number) }
             } else {
@@ -497,7 +499,11 @@ package final class HistoryStore: CandleArchive {
         files.database = nil
         let (date, time) = now.wall.utc
         let aside = FileSystem.setAside(path, as: "\(date)T\(time.replacing(":", with: ""))Z")
-        for old in FileSystem.setAside(of: path).dropLast(Self.mostDamaged) {
+        // The newest one stays, and of the others the largest: it may be a history of years that is not read yet.
+        let others = FileSystem.setAside(of: path).filter { $0 != aside }.sorted {
+            FileSystem.size(of: $0) < FileSystem.size(of: $1)
+        }
+        for old in others.dropLast(Self.mostDamaged - 1) {
             for file in [old, old + "-wal", old + "-shm"] { FileSystem.remove(file) }
         }
         // If somebody opens the damaged file, SQLite finds the log there.

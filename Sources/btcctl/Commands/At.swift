@@ -18,12 +18,12 @@ struct At {
                 The price is that of the shortest candle that is known: of a second in the last hour, else of a minute, an hour or \
                 a day; its first or its last price, whichever is nearer to the moment. If it is of an hour or a day, or of a minute \
                 of which less than five sixths are known, it is printed as 'about', with the lowest and the highest price of that \
-                time; with --raw, standard error says so.
+                time; also if all its prices are in doubt. With --raw, standard error says so.
 
                 --fetch tells an exchange which moment you are interested in. The minute is kept as long as the others.
 
                 Exit status: 0 with a price, 1 if nothing is known of that moment, 64 for a wrong command line, 69 if the daemon \
-                can't be reached, 74 if standard output can't be written, 75 if less is known than --max-step asks for: a longer candle, or less than five sixths of a minute.
+                can't be reached, 74 if standard output can't be written, 75 if only a longer candle than --max-step is known, or less than five sixths of a minute.
                 """,
             options: [.socket, .currency, longestStep, fetchFlag] + Option.times + [
                 .json, Option("--raw", "Print the exact number alone: the price, or what the amount was worth."),
@@ -41,10 +41,10 @@ struct At {
 
     private static let longestStep = Option(
         "--max-step", value: "step",
-        "Fail with status 75 if less than a candle of this step is known: 1s, 1m, 1h or 1d.",
+        "Fail with status 75 if only a longer candle is known (1s, 1m, 1h, 1d), or too little of a minute.",
         completion: .words(StepChoice.steps.map(\.rawValue)))
     private static let fetchFlag = Option(
-        "--fetch", "Request the minute from an exchange if it is not known.")
+        "--fetch", "Request the minute from an exchange if less than five sixths of it are known.")
 
     /// The timeout with `--fetch`, because the daemon then requests the minute from an exchange.
     private static let fetchPatience = Duration.seconds(30)

@@ -115,7 +115,7 @@ struct StatusText {
         let span = Table.text(.milliseconds(difference.magnitude))
         let side = difference > 0 ? "behind" : "ahead of"
         return "\(span) \(side) the time that \(clock.sources ?? 0) of \(clock.known ?? 0) sources agree on; "
-            + "the history is kept by their time"
+            + "a history is kept by their time"
     }
 
     private func ticks(_ status: StatusMessage) -> String {
