@@ -318,6 +318,12 @@ extension PriceHistory {
         }
         history.close()
         #expect(archive.kept.map(\.candle.covered) == [31])
+        // Nothing is covered in a minute without a good tick.
+        let other = PriceHistory(store: archive)
+        _ = other.add(state(nil), isTick: true, at: at(90))
+        _ = other.add(state("100"), isTick: false, at: at(91))
+        other.close()
+        #expect(archive.kept.map(\.candle.covered) == [31, 1])
     }
 
     @Test func `restoring the day again changes nothing`() throws {

@@ -341,7 +341,8 @@ struct CandleBuilder: Sendable {
     /// Ends what the last tick covers.
     /// - Parameter second: Unix seconds.
     mutating func end(at second: Int64) {
-        covered.seconds -= max(0, covered.end - second)
+        guard covered.end > second else { return }
+        covered.seconds -= covered.end - second
         current?.covered = covered.seconds >= Candle.enoughOfMinute ? nil : max(1, covered.seconds)
     }
 
