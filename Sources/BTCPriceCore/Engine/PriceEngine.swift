@@ -15,8 +15,6 @@ package actor PriceEngine: TickTarget {
     private var subscribers: [any StateSubscriber]
     /// The venues' clocks.
     private var clocks = VenueClocks()
-    /// How this machine's clock compares with them.
-    package private(set) var clockComparison = ClockComparison.unknown
     /// Whether it was reported that this machine's clock is wrong.
     private var isClockReported = false
     private let history: PriceHistory?
@@ -299,9 +297,9 @@ package actor PriceEngine: TickTarget {
 
     /// Compares this machine's clock with the venues', for the history and for the operator.
     private func compareClocks(at present: ObservationTime) {
-        clockComparison = clocks.comparison(at: present)
-        history?.clock.check(clockComparison, at: present)
-        switch clockComparison {
+        let comparison = clocks.comparison(at: present)
+        history?.clock.check(comparison, at: present)
+        switch comparison {
         case .differs(let difference) where !isClockReported:
             isClockReported = true
             report(.clockDiffers(difference))
@@ -311,6 +309,9 @@ package actor PriceEngine: TickTarget {
         default: break
         }
     }
+
+    /// How this machine's clock compares with the venues' now, also while none responds.
+    package var clockComparison: ClockComparison { clocks.comparison(at: now()) }
 
     /// A source's time minus this machine's, milliseconds; `nil` if they agree within a minute, or if it is not known.
     package func clockDifference(of venue: String) -> Int64? {
