@@ -569,6 +569,23 @@ import Testing
         #expect(events.all.count { if case .salvaged = $0 { true } else { false } } == 1, "\(events.all)")
     }
 
+    @Test(arguments: [Int64.max, .min])
+    func `a row with an absurd time beside a damaged file does not stop the store`(start: Int64) async throws {
+        let first = store()
+        keep(first, 0..<61)
+        await first.close(within: .seconds(60))
+        try FileManager.default.copyItem(atPath: path, toPath: path + ".corrupt")
+        let database = try SQLiteDatabase(path: path)
+        for step in ["minute", "hour"] {
+            try database.execute("INSERT INTO \(step) VALUES (\(start),'USD',1,1,1,1,1,1,'own',NULL,NULL,NULL,NULL)")
+        }
+        let second = store()
+        _ = try await salvaged(second)
+        keep(second, 61..<122)
+        #expect(second.failure == nil && second.held == 0)
+        #expect(try await read(second, .minute).count == 122)
+    }
+
     @Test func `a damaged file of an earlier run is read, if there is room, and two are kept`() async throws {
         let first = store()
         keep(first, 0..<130)

@@ -228,17 +228,13 @@ final class HistoryDatabase {
             [.integer(second), .text(name), .integer(Int64(rows))])
         // Hours and days that could not be read are made again of what could.
         for (step, part) in [(Candle.Step.hour, Candle.Step.minute), (.day, .hour)] {
-            try run(
-                """
-                SELECT DISTINCT currency, start - start % \(step.seconds) AS span FROM \(part) WHERE NOT EXISTS (
-                  SELECT 1 FROM \(step) WHERE \(step).currency = \(part).currency
-                    AND \(step).start = \(part).start - \(part).start % \(step.seconds))
-                """
-            ) { [self] row in
-                if case .text(let code) = row[0], let currency = Currency(rawValue: code), let start = row[1].integer {
-                    open[step]?.insert(Span(currency: currency, start: start))
-                }
-            }
+            try noteSpans(
+                of: step, in: part,
+                where: """
+                    NOT EXISTS (
+                      SELECT 1 FROM \(step) WHERE \(step).currency = \(part).currency
+                        AND \(step).start = \(part).start - \(part).start % \(step.seconds))
+                    """)
         }
     }
 
@@ -305,19 +301,26 @@ final class HistoryDatabase {
             let newest = try number(
                 "SELECT start FROM \(step) WHERE start <= ? AND currency = ? ORDER BY start DESC LIMIT 1",
                 [.integer(now), .text(currency.rawValue)])
-            try run(
-                """
-                SELECT DISTINCT start - start % \(step.seconds) FROM \(part)
-                WHERE start BETWEEN ? AND ? AND currency = ?
-                """,
-                [
-                    .integer(max(0, newest.map { $0 + step.seconds } ?? 0)),
-                    .integer(Timestamp.possibleMilliseconds.upperBound / 1000), .text(currency.rawValue),
-                ]
-            ) { [self] row in
-                if case .integer(let start)? = row.first {
-                    open[step]?.insert(Span(currency: currency, start: start))
-                }
+            try noteSpans(
+                of: step, in: part, where: "start >= ? AND currency = ?",
+                [.integer(newest.map { $0 + step.seconds } ?? 0), .text(currency.rawValue)])
+        }
+    }
+
+    /// Notes the spans of a step in which shorter candles begin. A candle with an absurd time, which another program may have written, has
+    /// none.
+    /// - Parameter condition: The condition on the shorter candles, with `values` for its parameters.
+    private func noteSpans(
+        of step: Candle.Step, in part: Candle.Step, where condition: String, _ values: [SQLiteStatement.Value] = []
+    ) throws(SQLiteError) {
+        try run(
+            """
+            SELECT DISTINCT currency, start - start % \(step.seconds) FROM \(part)
+            WHERE \(condition) AND start BETWEEN 0 AND \(Timestamp.possibleMilliseconds.upperBound / 1000)
+            """, values
+        ) { [self] row in
+            if case .text(let code) = row[0], let currency = Currency(rawValue: code), let start = row[1].integer {
+                open[step]?.insert(Span(currency: currency, start: start))
             }
         }
     }
