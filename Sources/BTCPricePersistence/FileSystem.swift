@@ -64,7 +64,7 @@ enum FileSystem {
     }
 
     /// The paths of the damaged files that have been moved out of the way, from the first to the last.
-    static func setAside(of path: String) -> [String] {
+    static func damagedFiles(of path: String) -> [String] {
         let (folder, start) = (String(path.dropLast(name(of: path).count)), name(of: path) + ".corrupt")
         guard let entries = opendir(folder) else { return [] }
         defer { closedir(entries) }

@@ -674,6 +674,13 @@ import Testing
         // Also in an hour of minutes of version 2.
         try SQLiteDatabase(path: path).execute(
             "UPDATE minute SET seconds = NULL; UPDATE minute SET ticks = 60, fresh = 60 WHERE start = \(Self.start)")
+        for absurd in [Int64.max, .min] {
+            for column in ["seconds", "covered", "doubtful", "single"] {
+                try SQLiteDatabase(path: path).execute(
+                    "UPDATE minute SET \(column) = \(absurd) WHERE start = \(Self.start + 60)")
+                _ = try await read(store, .minute)
+            }
+        }
         keep(store, 1..<61, conflict: .continues)
         #expect(store.failure == nil && store.held == 0)
         #expect(try await read(store, .hour).count == 2)

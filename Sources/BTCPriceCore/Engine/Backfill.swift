@@ -38,7 +38,7 @@ package actor Backfill: StateSubscriber {
     private var lanes: [Lane]
     private var plans: [Currency: BackfillPlan] = [:]
     /// When the spans of which too little is known were requested last.
-    private var completed: [Lacking: BootTime] = [:]
+    private var completed: [Currency: [Candle.Step: BootTime]] = [:]
     /// Counts the changes of ``lanes``.
     private var version = 0
     private let engine: PriceEngine
@@ -58,11 +58,6 @@ package actor Backfill: StateSubscriber {
     private var problems: [Market: String] = [:]
     /// The users that have caused requests lately.
     private var users: [UInt32: RequestLimiter] = [:]
-
-    private struct Lacking: Hashable {
-        let currency: Currency
-        let step: Candle.Step
-    }
 
     /// What it reports to the operator.
     package enum News: Sendable, Hashable {
@@ -228,9 +223,9 @@ package actor Backfill: StateSubscriber {
         var failed: Set<Int> = []
         var (count, venues) = (0, [String]())
         var isFresh = true
-        let lacking = Lacking(currency: lane.currency, step: step)
         let present = now().boottime
-        let completes = completed[lacking].map { present - $0 >= Self.completion.wholeMilliseconds } ?? true
+        let completes =
+            completed[lane.currency]?[step].map { present - $0 >= Self.completion.wholeMilliseconds } ?? true
         while !Task.isCancelled {
             isFresh = await engine.state(of: lane.currency)?.freshness == .fresh
             guard isFresh else { break }
@@ -241,7 +236,7 @@ package actor Backfill: StateSubscriber {
             guard version == begun,
                 let request = plan.next(
                     step,
-                    known: Set(known.lazy.filter { !completes || $0.isEnough(step) && !$0.isInDoubt }.map(\.start)),
+                    known: Set(known.lazy.filter { !completes || !$0.needsCompletion(step) }.map(\.start)),
                     wanted: wanted, failed: failed)
             else { break }
             let loader = lane.loaders[request.loader]
@@ -258,7 +253,7 @@ package actor Backfill: StateSubscriber {
             if !venues.contains(loader.market.venue) { venues.append(loader.market.venue) }
             do { try await clock.sleep(for: Self.pause) } catch { break }
         }
-        if completes, isFresh, failed.isEmpty { completed[lacking] = present }
+        if completes, isFresh, failed.isEmpty { completed[lane.currency, default: [:]][step] = present }
         if count > 0 {
             report(.filled(Filled(currency: lane.currency, step: step, candles: count, venues: venues)))
         }

@@ -30,9 +30,6 @@ package struct Candle: Sendable, Hashable {
     /// More ticks than a day can have at the shortest interval.
     package static let mostTicks: Int64 = 1_000_000
 
-    /// The seconds of a minute that are enough: five sixths.
-    package static let enoughOfMinute: Int64 = 50
-
     /// The origin of a candle that this daemon has made from its own prices.
     package static let own = "own"
     /// The origin of a candle that was made from candles with different origins.
@@ -124,7 +121,7 @@ package struct Candle: Sendable, Hashable {
     package mutating func append(_ rest: Candle) {
         let seconds = covered.flatMap { known in rest.covered.map { known + $0 } }
         add(rest)
-        covered = seconds.flatMap { Self.isEnough($0, of: Step.minute.seconds) ? nil : $0 }
+        covered = seconds.flatMap { Self.covered($0, of: .minute) }
     }
 
     /// An exchange's candle of the same span with what the daemon itself has seen of it. Each price stays within the range of both.
@@ -155,11 +152,21 @@ package struct Candle: Sendable, Hashable {
         if origin != later.origin { origin = Self.mixed }
     }
 
-    /// Whether so much of a span is enough to speak of all of it: five sixths.
-    package static func isEnough(_ known: Int64, of span: Int64) -> Bool { known * 6 >= span * 5 }
+    /// How much of a span is enough to speak of all of it: five sixths.
+    static func enough(of span: Int64) -> Int64 { (span * 5 + 5) / 6 }
+
+    package static func isEnough(_ known: Int64, of span: Int64) -> Bool { known >= enough(of: span) }
 
     /// Whether it covers enough of its span.
     package func isEnough(_ step: Step) -> Bool { covered.map { Self.isEnough($0, of: step.seconds) } ?? true }
+
+    /// Whether an exchange's candle says more of its span: it covers too little, or all of it is in doubt.
+    func needsCompletion(_ step: Step) -> Bool { !isEnough(step) || isInDoubt }
+
+    /// The value of ``covered`` for this many seconds of a candle.
+    package static func covered(_ seconds: Int64, of step: Step) -> Int64? {
+        seconds < (step == .minute ? enough(of: step.seconds) : step.seconds) ? seconds : nil
+    }
 
     /// Makes the candle of a span from shorter ones.
     ///

@@ -26,22 +26,21 @@ package struct KeptCandle: Sendable, Hashable {
 
     /// What is stored if the store already has a candle of this span; `nil` if that one stays.
     package func merged(with known: Candle, _ step: Candle.Step = .minute) -> Candle? {
-        let isGood = { (candle: Candle) in candle.isEnough(step) && !candle.isInDoubt }
         switch conflict {
         case .yields: return nil
         case .replaces: return candle
-        case .completes: return known.origin == Candle.own && !isGood(known) ? candle.beside(known) : nil
+        case .completes: return known.origin == Candle.own && known.needsCompletion(step) ? candle.beside(known) : nil
         case .keepsOwn where known.origin == Candle.own: return known.isInDoubt ? candle : nil
         case .continues where known.origin == Candle.own:
             // Together they can't cover more than the minute: then the known one is that of another time.
-            let seconds = { (candle: Candle) in candle.covered ?? Candle.enoughOfMinute }
+            let seconds = { (candle: Candle) in candle.covered ?? Candle.enough(of: Candle.Step.minute.seconds) }
             guard seconds(known) + seconds(candle) <= Candle.Step.minute.seconds + 2 else {
                 return known.isInDoubt ? candle : nil
             }
             var whole = known
             whole.append(candle)
             return whole
-        case .keepsOwn, .continues: return isGood(candle) ? candle : known.beside(candle)
+        case .keepsOwn, .continues: return candle.needsCompletion(step) ? known.beside(candle) : candle
         }
     }
 }

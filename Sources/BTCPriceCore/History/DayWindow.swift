@@ -5,11 +5,8 @@ struct DayWindow: Sendable {
 
     /// The known minutes, from the oldest to the newest, in memory that is allocated once: growing would leave holes in the heap.
     private var known: [Candle] = []
-    /// The minute in which the daemon was started, until its part from before has been restored.
-    private var begun: Int64?
-    private var hasBegun = false
-    /// The minute whose part from before has been restored.
-    private var joined: Int64?
+    /// The minute in which the daemon was started, and whether its part from before has been restored; `nil` before the first price.
+    private var first: (start: Int64, isJoined: Bool)?
     /// All minutes before the newest one.
     private var before: Candle?
 
@@ -26,7 +23,7 @@ struct DayWindow: Sendable {
             known[last].add(new)
         } else {
             reserve()
-            if !hasBegun { (begun, hasBegun) = (start, true) }
+            first = first ?? (start, false)
             // There are later minutes if the clock was set back.
             known.removeAll { $0.start >= start }
             known.append(new)
@@ -36,10 +33,8 @@ struct DayWindow: Sendable {
 
     /// Ends the newest minute: how much it covers is known now. One whose part from before a restart was added keeps its own.
     mutating func close(_ candle: Candle) {
-        guard let last = known.indices.last, known[last].start == candle.start, candle.start != joined else {
-            return
-        }
-        known[last].covered = candle.covered
+        guard let last = known.indices.last, known[last].start == candle.start else { return }
+        if first?.start != candle.start || first?.isJoined == false { known[last].covered = candle.covered }
     }
 
     /// Replaces a known minute.
@@ -58,12 +53,13 @@ struct DayWindow: Sendable {
             while index < known.count, known[index].start < candle.start { index += 1 }
             if index == known.count || known[index].start > candle.start {
                 known.insert(candle, at: index)
-            } else if candle.start == begun, candle.origin == Candle.own, known[index].origin == Candle.own {
+            } else if candle.start == first?.start, first?.isJoined == false, candle.origin == Candle.own,
+                known[index].origin == Candle.own
+            {
                 var whole = candle
                 whole.append(known[index])
                 known[index] = whole
-                begun = nil
-                joined = candle.start
+                first?.isJoined = true
             } else if index < known.count - 1, candle.isPartlyOwn, candle.ticks >= known[index].ticks {
                 // The store may have completed it.
                 known[index] = candle

@@ -326,10 +326,7 @@ struct CandleBuilder: Sendable {
         } else {
             (candle.ticks, candle.fresh, candle.single) = (0, 0, 0)
         }
-        defer {
-            // A price between two ticks, alone in its minute, covers its second.
-            current?.covered = covered.seconds >= Candle.enoughOfMinute ? nil : max(1, covered.seconds)
-        }
+        defer { setCovered() }
         if current == nil {
             candle.ticks += failedTicks
             (current, failedTicks) = (candle, 0)
@@ -343,7 +340,12 @@ struct CandleBuilder: Sendable {
     mutating func end(at second: Int64) {
         guard covered.end > second else { return }
         covered.seconds -= covered.end - second
-        current?.covered = covered.seconds >= Candle.enoughOfMinute ? nil : max(1, covered.seconds)
+        setCovered()
+    }
+
+    private mutating func setCovered() {
+        // A price between two ticks, alone in its minute, covers its second.
+        current?.covered = Candle.covered(max(1, covered.seconds), of: .minute)
     }
 
     /// Replaces the current minute's candle by one with the same ticks.

@@ -45,6 +45,11 @@ package struct VenueClocks: Sendable {
 
         var time: Int64 { offset + at.milliseconds }
 
+        /// Whether it is that of a venue, observed in the last so many milliseconds.
+        func counts(at now: ObservationTime, within longest: Int64 = VenueClocks.lasts) -> Bool {
+            now.boottime - at <= longest && !stands
+        }
+
         /// Its time minus this machine's, milliseconds.
         func difference(at now: ObservationTime) -> Int64 { offset + now.boottime.milliseconds - now.wall.milliseconds }
     }
@@ -98,7 +103,7 @@ package struct VenueClocks: Sendable {
     ///
     /// A clock that stands still is that of a cache, and does not count. A single clock may be that of a cache, too, until it has advanced.
     func wallTime(at now: ObservationTime) -> Timestamp {
-        let recent = clocks.values.filter { now.boottime - $0.at <= Self.lasts && !$0.stands }
+        let recent = clocks.values.filter { $0.counts(at: now) }
         guard recent.count > 1 || recent.first?.isAdvancing == true else { return now.wall }
         let errors = recent.map { $0.difference(at: now) }
         let sorted = errors.sorted { abs($0) < abs($1) }
@@ -107,24 +112,23 @@ package struct VenueClocks: Sendable {
 
     /// A venue's time minus this machine's, milliseconds; `nil` if it is not known, or is that of a cache.
     func difference(of venue: String, at now: ObservationTime) -> Int64? {
-        guard let clock = clocks[venue], now.boottime - clock.at <= Self.lasts, !clock.stands else { return nil }
-        return clock.difference(at: now)
+        clocks[venue].flatMap { $0.counts(at: now) ? $0.difference(at: now) : nil }
     }
 
     /// Compares this machine's clock with those of all venues.
     func comparison(at now: ObservationTime) -> ClockComparison {
-        let counts = { (clock: Clock, longest: Int64) in now.boottime - clock.at <= longest && !clock.stands }
-        let areNewest = clocks.values.count { counts($0, Self.newest) } > 1
+        let areNewest = clocks.values.count { $0.counts(at: now, within: Self.newest) } > 1
         let longest = areNewest ? Self.newest : Self.lasts
         var (known, agreeing) = (0, 0)
-        for clock in clocks.values where counts(clock, longest) {
+        for clock in clocks.values where clock.counts(at: now, within: longest) {
             known += 1
             if abs(clock.difference(at: now)) <= Self.tolerance { agreeing += 1 }
         }
         // This machine's clock is a witness, too.
         if agreeing > 0, agreeing * 2 >= known { return .agrees }
         guard known > 1 else { return .unknown }
-        let differences = clocks.values.filter { counts($0, longest) }.map { $0.difference(at: now) }.sorted()
+        let differences = clocks.values.filter { $0.counts(at: now, within: longest) }.map { $0.difference(at: now) }
+            .sorted()
         let median = differences[known / 2]
         let with = differences.count { abs($0 - median) <= Self.tolerance }
         guard with > 1, with * 2 > known, abs(median) > Self.tolerance else { return .unknown }

@@ -182,6 +182,11 @@ final class HistoryDatabase {
     /// - Returns: The number of rows that are valid candles.
     func add(_ batch: HistorySalvage.Batch) throws(SQLiteError) -> Int {
         var count = 0
+        let all = Self.columns.map { "\($0) = excluded.\($0)" }.joined(separator: ", ")
+        let seen = "('\(Candle.own)', '\(Candle.mixed)')"
+        let insertion =
+            "INSERT \(Self.row(of: batch.step)) ON CONFLICT DO UPDATE SET \(all) "
+            + "WHERE excluded.origin IN \(seen) AND origin NOT IN \(seen)"
         try database.transaction { () throws(SQLiteError) in
             for row in batch.rows {
                 guard case .text(let code) = row[0], let currency = Currency(rawValue: code),
@@ -192,17 +197,8 @@ final class HistoryDatabase {
                 let values = row.enumerated().map { index, value in
                     index < 9 || value.integer != nil ? value : .null
                 }
-                if currencies.insert(currency).inserted {
-                    try run("INSERT OR IGNORE INTO currency (code) VALUES (?)", [.text(code)])
-                }
-                let all = Self.columns.map { "\($0) = excluded.\($0)" }.joined(separator: ", ")
-                let seen = "('\(Candle.own)', '\(Candle.mixed)')"
-                try run(
-                    """
-                    INSERT INTO \(batch.step) (currency, \(Self.columns.joined(separator: ", ")))
-                    VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)
-                    ON CONFLICT DO UPDATE SET \(all) WHERE excluded.origin IN \(seen) AND origin NOT IN \(seen)
-                    """, values)
+                try note(currency)
+                try run(insertion, values)
                 count += 1
             }
         }
@@ -238,6 +234,16 @@ final class HistoryDatabase {
         }
     }
 
+    /// What follows `INSERT`: the currency and ``columns`` are its parameters.
+    private static func row(of step: Candle.Step) -> String {
+        "INTO \(step) (currency, \(columns.joined(separator: ", "))) VALUES (?\(String(repeating: ",?", count: columns.count)))"
+    }
+
+    private func note(_ currency: Currency) throws(SQLiteError) {
+        guard currencies.insert(currency).inserted else { return }
+        try run("INSERT OR IGNORE INTO currency (code) VALUES (?)", [.text(currency.rawValue)])
+    }
+
     private func note(_ start: Int64, of currency: Currency, in step: Candle.Step) {
         open[step]?.insert(Span(currency: currency, start: step.start(of: start)))
     }
@@ -245,9 +251,7 @@ final class HistoryDatabase {
     private func add(
         _ candle: Candle, of currency: Currency, to step: Candle.Step, _ conflict: KeptCandle.Conflict
     ) throws(SQLiteError) {
-        if currencies.insert(currency).inserted {
-            try run("INSERT OR IGNORE INTO currency (code) VALUES (?)", [.text(currency.rawValue)])
-        }
+        try note(currency)
         var candle = candle
         let same = candle.start..<candle.start + 1
         if let known = try candles(of: currency, step, in: same, limit: 1).first {
@@ -256,10 +260,7 @@ final class HistoryDatabase {
         }
         let whole = candle.origin == Candle.own ? step.seconds : nil
         try run(
-            """
-            INSERT OR REPLACE INTO \(step) (currency, \(Self.columns.joined(separator: ", ")))
-            VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)
-            """,
+            "INSERT OR REPLACE \(Self.row(of: step))",
             [
                 .text(currency.rawValue), .integer(candle.start), try .price(candle.open), try .price(candle.high),
                 try .price(candle.low), try .price(candle.close), .integer(candle.ticks), .integer(candle.fresh),
@@ -433,7 +434,7 @@ extension Candle {
         self.init(
             checkedStart: numbers[0], open: price(1), high: price(2), low: price(3), close: price(4), ticks: numbers[5],
             fresh: numbers[6], origin: origin,
-            covered: covered.flatMap { $0 < (step == .minute ? Self.enoughOfMinute : step.seconds) ? $0 : nil },
+            covered: covered.flatMap { Self.covered($0, of: step) },
             doubtful: row[9].integer, single: row[11].integer, in: currency)
     }
 }

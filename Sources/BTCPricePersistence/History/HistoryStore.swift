@@ -436,7 +436,7 @@ package final class HistoryStore: CandleArchive {
     /// Reads the damaged files that an earlier run or this one has set aside and not read to their end. Runs on the queue.
     private func salvage(_ number: Int) {
         guard files.opened == number, let database = files.database else { return }
-        let asides = FileSystem.setAside(of: path)
+        let asides = FileSystem.damagedFiles(of: path)
         do throws(SQLiteError) {
             let known = asides.isEmpty ? [] : try database.salvaged()
             guard let aside = asides.last(where: { !known.contains(FileSystem.name(of: $0)) }) else { return }
@@ -500,7 +500,7 @@ package final class HistoryStore: CandleArchive {
         let (date, time) = now.wall.utc
         let aside = FileSystem.setAside(path, as: "\(date)T\(time.replacing(":", with: ""))Z")
         // The newest one stays, and of the others the largest: it may be a history of years that is not read yet.
-        let others = FileSystem.setAside(of: path).filter { $0 != aside }.sorted {
+        let others = FileSystem.damagedFiles(of: path).filter { $0 != aside }.sorted {
             FileSystem.size(of: $0) < FileSystem.size(of: $1)
         }
         for old in others.dropLast(Self.mostDamaged - 1) {
