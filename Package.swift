@@ -47,6 +47,7 @@ let package = Package(
             .executable(name: $0, targets: [$0])
         },
     dependencies: [
+        .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.2"),
@@ -115,7 +116,8 @@ let package = Package(
 
         // Shared by the programs.
         .target(
-            name: "BTCPriceSocket", dependencies: ["BTCPriceCore", "CLinux"],
+            name: "BTCPriceSocket",
+            dependencies: ["BTCPriceCore", "CLinux", .product(name: "DequeModule", package: "swift-collections")],
             resources: [
                 .embedInCode("Interface/io.btcpriced.Price.varlink"),
                 .embedInCode("Interface/io.btcpriced.History.varlink"),

@@ -4,8 +4,7 @@
 /// Serves a client. The replies do not depend on how its bytes are cut. The input: the limits, the cuts, the stream.
 func connection(_ input: [UInt8]) {
     var draw = Draw(input)
-    let limits = ServerLimits(
-        connections: 8, messageBytes: 64 + draw.byte() * 4, queuedBytes: draw.byte() * 16)
+    let limits = ServerLimits(connections: 8, messageBytes: 64 + draw.byte() * 4)
     let cuts = draw.byte() % 16
     let sizes = (0..<cuts).map { _ in 1 + draw.byte() }
     let (whole, parts) = (replies(to: draw.rest, sizes: [], limits), replies(to: draw.rest, sizes: sizes, limits))
@@ -22,7 +21,8 @@ private func replies(to stream: ArraySlice<UInt8>, sizes: [Int], _ limits: Serve
     while !rest.isEmpty, connection.wantsInput {
         let piece = Array(rest.prefix(sizes.popLast() ?? rest.count))
         rest = rest.dropFirst(piece.count)
-        var request = connection.received(piece[...], replies: &cache, at: .boot)
+        connection.received(piece[...], at: .boot)
+        var request = connection.proceed(replies: &cache, at: .boot)
         while connection.wantsOutput {
             let part = connection.withOutput { Array($0) }
             written += part

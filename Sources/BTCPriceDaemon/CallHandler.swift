@@ -177,20 +177,12 @@ struct CallHandler: Sendable {
 
 extension StatusMessage.Clients {
     init(_ counts: ClientCounts) {
-        let limits = counts.limits
         self.init(
             connections: Int64(counts.connections), users: Int64(counts.users), watchers: Int64(counts.watchers),
             calls: counts.calls,
-            limits: [
-                Limit(name: "connections", most: Int64(limits.connections), hits: counts.refused),
-                Limit(name: "connectionsPerUser", most: Int64(limits.connectionsPerUser), hits: counts.refusedOfUser),
-                Limit(name: "messageBytes", most: Int64(limits.messageBytes), hits: counts.tooLong),
-                Limit(name: "queuedBytes", most: Int64(limits.queuedBytes), hits: counts.heldBack),
-                Limit(name: "pendingCalls", most: Int64(limits.pendingCalls), hits: counts.refusedCalls),
-                Limit(name: "idleTimeoutMs", most: limits.idleTimeout.wholeMilliseconds, hits: counts.idle),
-                Limit(name: "messageTimeoutMs", most: limits.timeout.wholeMilliseconds, hits: counts.slowMessages),
-                Limit(name: "writeTimeoutMs", most: limits.writeTimeout.wholeMilliseconds, hits: counts.slowReaders),
-            ])
+            limits: ClientLimit.allCases.map {
+                Limit(name: $0.rawValue, most: counts.limits.most(of: $0), hits: counts.hits(of: $0))
+            })
     }
 }
 

@@ -1,4 +1,5 @@
 import BTCPriceCore
+import CLinux
 import TestSupport
 import Testing
 
@@ -25,7 +26,8 @@ import Testing
         mutating func sends(_ text: String) -> Connection.Request? { sends(Array(text.utf8)) }
 
         mutating func sends(_ bytes: [UInt8]) -> Connection.Request? {
-            connection.received(bytes[...], replies: &replies, at: now)
+            connection.received(bytes[...], at: now)
+            return connection.proceed(replies: &replies, at: now)
         }
 
         /// Takes all pending output, `step` bytes at a time.
@@ -46,10 +48,10 @@ import Testing
         ReplyCache(instance: "i", limits: limits)
     }
 
-    static func limits(queued: Int = 4096, message: Int = 1000) -> ServerLimits {
+    static func limits() -> ServerLimits {
         ServerLimits(
-            connections: 10, messageBytes: message, queuedBytes: queued, pendingCalls: 2, timeout: .seconds(3),
-            sendBufferBytes: 4096, watchersPerTurn: 2)
+            connections: 10, messageBytes: 1000, pendingCalls: 2, timeout: .seconds(3), sendBufferBytes: 4096,
+            watchersPerTurn: 2)
     }
 
     static func sample(_ tick: Int64, _ currency: String = "USD") -> PriceState {
@@ -96,8 +98,9 @@ import Testing
         #expect(!client.connection.wantsInput, "nothing else is looked at while the fetch is under way")
         client.connection.answered(
             CallAnswer(.state(StateMessage(instance: "i", state: Self.sample(7)))), replies: &client.replies, at: 0)
+        var replies = client.reads()
         #expect(client.connection.proceed(replies: &client.replies, at: 0) == nil)
-        let replies = client.reads()
+        replies += client.reads()
         #expect(replies.count == 3)
         #expect(ticks([replies[0]]) == [7])
         #expect(replies[1].contains("\"product\":\"btc-priced\""))
@@ -118,8 +121,9 @@ import Testing
         #expect(client.connection.proceed(replies: &client.replies, at: 0) == .ask(second))
         client.connection.answered(
             CallAnswer(Reply(parameters: ["part": .integer(2)])), replies: &client.replies, at: 0)
+        var replies = client.reads()
         #expect(client.connection.proceed(replies: &client.replies, at: 0) == nil)
-        let replies = client.reads()
+        replies += client.reads()
         #expect(replies.first == #"{"parameters":{"part":2}}"#)
         #expect(ticks(Array(replies.dropFirst())) == [1])
         #expect(client.replies.counts.replied.succeeded(.getHistory) == 1)
@@ -168,64 +172,58 @@ import Testing
         #expect(client.connection.isFinished)
     }
 
-    @Test func `no more input is read from a client that does not read`() {
-        var client = Client(limits: Self.limits(queued: 1000))
+    @Test func `a few calls are processed in a turn, and the next ones after their replies were read`() {
+        var client = Client()
         #expect(client.sends(String(repeating: Self.getPrice, count: 100)) == nil)
-        #expect(!client.connection.wantsInput)
-        var answered = 0
+        var turns: [Int] = []
         while client.connection.wantsOutput {
-            answered += client.reads().count
+            #expect(!client.connection.wantsInput)
+            #expect(client.connection.proceed(replies: &client.replies, at: 0) == nil, "replies are unread")
+            turns.append(client.reads().count)
             #expect(client.connection.proceed(replies: &client.replies, at: 0) == nil)
         }
-        #expect(answered == 100)
+        #expect(turns == Array(repeating: 8, count: 12) + [4])
         #expect(client.connection.wantsInput)
     }
 
-    @Test func `no more input is read from a client that sends more than it reads, until its calls have replies`() {
-        var client = Client(limits: Self.limits(queued: 1000))
-        let calls = 50
-        var (sent, answered) = (0, 0)
-        for _ in 0..<200 {
-            // As in the loop: reads if input is wanted, writes a little, and handles held calls after everything is written.
-            if client.connection.wantsInput {
-                #expect(client.sends(String(repeating: Self.getPrice, count: calls)) == nil)
-                sent += calls
-            }
-            client.takes(700)
-            if client.connection.hasCallsWaiting {
-                #expect(client.connection.proceed(replies: &client.replies, at: 0) == nil)
-            }
-            answered = client.written.count { $0 == "\0" }
-            // The input of one reading, and the part that had room among the replies.
-            #expect(sent - answered <= 2 * calls)
+    @Test func `a client that has shut down its sending side gets the replies to all calls`() {
+        var client = Client()
+        #expect(client.sends(String(repeating: Self.getPrice, count: 20)) == nil)
+        client.connection.inputEnded()
+        var answered = 0
+        while !client.connection.isFinished {
+            answered += client.reads().count
+            #expect(client.connection.proceed(replies: &client.replies, at: 0) == nil)
         }
-        #expect(answered > 100)
+        #expect(answered == 20)
     }
 
-    @Test func `commands of a client that has gone are still executed, in their order`() {
-        func orders(_ text: String, in client: inout Client) -> [PriceCall] {
-            let bytes = Array(text.utf8)
-            return client.connection.lastOrders(bytes[...])
-        }
-        func order(_ name: String) -> String {
-            #"{"method":"io.btcpriced.Price.\#(name)","oneway":true}"# + "\0"
-        }
+    @Test func `what is held counts replies and calls, and nothing is held once all are answered and read`() {
         var client = Client()
-        let status = #"{"method":"io.btcpriced.Price.GetStatus"}"# + "\0"
-        let text = Self.getPrice + order("Pause") + status + order("Resume") + order("Pause")
-        #expect(orders(text + order("Resume").dropLast(), in: &client) == [.pause, .resume, .pause])
-        // Commands read before, after a call without a reply yet.
-        client = Client()
-        #expect(client.sends(status + order("Pause")) == .ask(.getStatus))
-        #expect(orders(order("Resume"), in: &client) == [.pause, .resume])
-        // No command after a message that ends a connection, or a call that never ends.
-        client = Client()
-        #expect(orders(order("Pause") + "junk\0" + order("Resume"), in: &client) == [.pause])
-        client = Client()
-        #expect(orders(Self.watchPrice + order("Pause"), in: &client).isEmpty)
-        client = Client()
-        _ = client.sends("junk\0")
-        #expect(orders(order("Pause"), in: &client).isEmpty)
+        #expect(client.sends(String(repeating: Self.getPrice, count: 12)) == nil)
+        let held = client.connection.heldBytes
+        #expect(held > 8 * 300 + 4 * Self.getPrice.utf8.count && held < 8 * 1500)
+        _ = client.reads()
+        #expect(client.connection.proceed(replies: &client.replies, at: 0) == nil)
+        _ = client.reads()
+        #expect(client.connection.proceed(replies: &client.replies, at: 0) == nil)
+        #expect(client.connection.heldBytes == 0)
+        _ = client.sends(String(Self.getPrice.prefix(20)))
+        #expect(client.connection.heldBytes == 20)
+    }
+
+    @Test func `an error repeats at most 64 characters of a name`() throws {
+        let long = String(repeating: "x", count: 900)
+        for text in [
+            #"{"method":"\#(long).B"}"#, #"{"method":"\#(long)"}"#,
+            #"{"method":"io.btcpriced.Price.GetPrice","parameters":{"\#(long)":1}}"#,
+            #"{"method":"io.btcpriced.Price.GetPrice","parameters":{"currency":"\#(long)"}}"#,
+        ] {
+            var client = Client()
+            _ = client.sends(text + "\0")
+            let reply = client.reads()[0]
+            #expect(reply.utf8.count < 200 && reply.contains("xxx…\""), "\(reply)")
+        }
     }
 
     @Test func `a client that has shut down its sending side still gets its reply`() {
@@ -263,6 +261,29 @@ import Testing
             client.connection.publish(state(tick), Self.sample(tick), version: UInt64(tick), at: 0)
         }
         #expect(ticks(client.reads()) == [1, 1000])
+    }
+
+    @Test func `a state waits until the one before of its currency was read, and then the newest is sent`() {
+        var client = Client()
+        _ = client.sends(Self.watchPrice)
+        client.connection.watch([(state(1), "USD"), (state(2), "EUR")], version: 2, at: 0)
+        var (isRead, seen) = (false, [Int64]())
+        func write() {
+            while client.connection.wantsOutput, client.connection.mayWrite({ isRead }) { client.takes(.max) }
+            seen = ticks(client.written.split(separator: "\0").map(String.init))
+        }
+        write()
+        #expect(seen == [1, 2], "one of each currency")
+        for tick in 3...9 as ClosedRange<Int64> {
+            client.connection.publish(state(tick), Self.sample(tick), version: UInt64(tick), at: 0)
+            write()
+        }
+        #expect(seen == [1, 2])
+        #expect(client.connection.interest == clinux_out | clinux_edge)
+        isRead = true
+        write()
+        #expect(seen == [1, 2, 9])
+        #expect(client.connection.interest == 0)
     }
 
     @Test func `a state is not sent twice`() {

@@ -6,6 +6,7 @@ import os
 import resource
 
 from lib.btcpriced import *
+from lib.crowd import Crowd, enough_descriptors
 
 PRICE = "io.btcpriced.Price"
 CALL = json.dumps({"method": f"{PRICE}.GetPrice"}).encode() + b"\0"
@@ -194,7 +195,7 @@ def _():
     return f"{beside.figures}, {grown} KiB anonymous memory"
 
 
-@abuse("endless calls from a client that reads slowly: no more of them are held than fit in one reading", "queuedBytes")
+@abuse("endless calls from a client that reads slowly: no more of them are held than fit in one reading")
 def _():
     connection, before, most, taken = Varlink(place.socket).socket, memory(daemon.process), 0, 0
     connection.setblocking(False)
@@ -215,7 +216,7 @@ def _():
     return f"{taken >> 20} MiB of replies read, at most {most} KiB more"
 
 
-@abuse("a client that shuts down its sending side after more calls than it reads gets its replies and the end", "queuedBytes")
+@abuse("a client that shuts down its sending side after more calls than it reads gets its replies and the end")
 def _():
     for last in ({"method": f"{PRICE}.GetStatus"}, {"method": f"{PRICE}.GetStatus", "oneway": True}):
         connection = Varlink(place.socket)
@@ -253,28 +254,72 @@ def _():
     return f"{count} messages of {len(message)} bytes"
 
 
-@scenario("a oneway command is executed even if its client closes before the command is read")
+@scenario("thousands of connections of one user that read nothing take the memory that all may have, and not more")
 def _():
-    def order(*methods):
-        # Both the command and the end are in the socket when the daemon reads.
-        suspend(daemon.process)
-        connection = Varlink(place.socket)
-        connection.send(b"".join(json.dumps({"method": f"{PRICE}.{method}", "oneway": True}).encode() + b"\0" for method in methods))
-        connection.close()
-        daemon.process.send_signal(signal.SIGCONT)
+    if not enough_descriptors(3000):
+        raise Skip("a process may not have 3,000 connections")
+    own = Place()
+    own.share()
+    other = Daemon(own, simulator.urls, "--clients-queued-mib", "8")
+    fresh(own)
+    before = memory(other.process)
+    with Beside(own) as beside:
+        crowd = Crowd(own, 3000, json.dumps({"method": "x." + "y" * 8000}).encode() + b"\0" + CALL * 200)
+        equal(crowd.count, 3000)
+        most, end = 0, time.monotonic() + 4
+        while time.monotonic() < end:
+            most = max(most, memory(other.process) - before)
+            time.sleep(0.05)
+        hits = {limit["name"]: limit for limit in btcctl(own, "status", "--json").json["status"]["clients"]["limits"]}
+        crowd.stop()
+        # What they took is given back in the next quarter of clients.timeout-s.
+        wait_until(lambda: memory(other.process) - before < 4 << 10, seconds=15, what="the memory")
+    equal(hits["queuedBytes"]["most"], 8 << 20)
+    assert hits["queuedBytes"]["hits"] > 100, hits
+    # The bytes, the parts of their blocks that malloc(3) can't use, and a third of a KiB for each connection.
+    assert most < 24 << 10, f"{most} KiB more"
+    said = [line for line in other.lines if "of replies unread" in line]
+    equal(len(said), 1, other.lines)
+    assert f"user {crowd.uid} " in said[0], said
+    other.stop()
+    return f"{beside.figures}, at most {most} KiB more, {hits['queuedBytes']['hits']} connections closed"
 
-    def ticking(expected):
-        wait_until(lambda: btcctl(place, "status", "--json").json["status"]["ticking"] == expected, what=expected, every=0.05)
-    order("Pause")
-    ticking("paused")
-    order("Resume")
-    ticking("running")
-    # In their order.
-    order("Pause", "Resume", "Pause")
-    ticking("paused")
-    order("Pause", "Resume")
-    ticking("running")
-    fresh(place)
+
+@scenario("when other users have all connections, root and the daemon's user still connect, and the next one learns why it can't")
+def _():
+    if os.geteuid() != 0:
+        raise Skip("needs root, to be two users")
+    own = Place()
+    own.share()
+    other = Daemon(own, simulator.urls, "--clients-connections", "100")
+    fresh(own)
+    crowds = [Crowd(own, 90, CALL, "reads", uid=uid) for uid in (100_001, 100_002)]
+    # A moment before, the last of them may not be accepted yet.
+    wait_until(lambda: len(said := [line for line in other.lines if "was refused" in line]) >= 2 and said, what="the refusals")
+    client = f"{own.runtime}/btcctl"
+    shutil.copy(BINARIES / "btcctl", client)
+    refused = subprocess.run(
+        [client, "current", "--socket", own.socket], capture_output=True, text=True, user="nobody", extra_groups=[])
+    equal((refused.returncode, refused.stderr), (75, "btcctl: The daemon has too many connections (connections is 100). Try again later.\n"))
+    for command in ("status", "pause", "resume"):
+        equal(btcctl(own, command).status, 0, command)
+    for crowd in crowds:
+        crowd.stop()
+    said = [line for line in other.lines if "was refused" in line]
+    equal(len(said), 2, other.lines)
+    assert "it has 75 connections already" in said[0] and "there are 100 connections already" in said[1], said
+    other.stop()
+
+
+@scenario("more connections than the descriptors allow are a warning, and the daemon keeps those that it needs", beside=True)
+def _():
+    own = Place()
+    other = Daemon(own, simulator.urls, "--clients-connections", "5000", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256)))
+    fresh(own)
+    assert other.said("clients.connections = 5000: 184 are used, three quarters of the 256 file descriptors"), other.lines
+    limits = {limit["name"]: limit["most"] for limit in btcctl(own, "status", "--json").json["status"]["clients"]["limits"]}
+    equal((limits["connections"], limits["connectionsPerUser"]), (184, 138))
+    other.stop()
 
 
 @abuse("connects and closes as fast as possible")

@@ -40,8 +40,7 @@ enum JournalMessage: String, CaseIterable {
     case saveRecovered = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a132"
     case keptDamaged = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a133"
     case stateUnusable = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a134"
-    case tooManyConnections = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a141"
-    case tooManyOfUser = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a142"
+    case clientLimit = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a141"
     case acceptFailed = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a143"
     case historyFailed = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a151"
     case historyRecovered = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a152"
@@ -67,7 +66,7 @@ enum JournalMessage: String, CaseIterable {
         case .conversionImpossible, .quorumUnreachable, .limitShared, .stale, .sourceFailed, .sourceLimited,
             .sourceRefused, .sourceAhead,
             .contradicted, .clockWrong, .outliers, .derivedInstead, .ratesFailed, .ratesRefused,
-            .historyNotSaved, .tetherOffPeg, .tooManyConnections, .tooManyOfUser:
+            .historyNotSaved, .tetherOffPeg, .clientLimit:
             .warning
         case .reloadRefused, .saveFailed, .keptDamaged, .stateUnusable, .acceptFailed, .historyFailed, .historyDamaged:
             .error

@@ -238,16 +238,30 @@ package final class Reporter: Sendable {
 
     func report(_ event: ServerEvent) {
         switch event {
-        case .tooManyConnections(let limit):
+        case .limitHit(let limit, let most, let uid):
             say(
-                .tooManyConnections, "connections", "A client was refused: there are \(limit) connections already.")
-        case .tooManyConnectionsOfUser(let uid, let limit):
-            say(
-                .tooManyOfUser, "connections of \(uid)",
-                "A client of user \(uid) was refused: it has \(limit) connections already.", ["uid": "\(uid)"])
+                .clientLimit, "limit \(limit)",
+                "\(Self.text(limit, most, "user \(uid)")). 'btcctl status' counts these.",
+                ["uid": "\(uid)", "limit": "\(limit.rawValue)"], detail: "user \(uid)", daily: limit == .idleTimeout)
         case .acceptFailed(let reason):
             say(
                 .acceptFailed, "accept", "No client can connect for the moment: \(reason). The price is still updated.")
+        }
+    }
+
+    private static func text(_ limit: ClientLimit, _ most: Int64, _ user: String) -> String {
+        switch limit {
+        case .connections: "A client of \(user) was refused: there are \(most) connections already"
+        case .connectionsPerUser: "A client of \(user) was refused: it has \(most) connections already"
+        case .messageBytes: "A client of \(user) was disconnected: it sent a call longer than \(most) bytes"
+        case .queuedBytes:
+            "Clients of \(user) were disconnected: all together leave more than \(most) bytes of replies unread, and theirs are most"
+        case .pendingCalls:
+            "A call of \(user) was refused: more than \(most) are pending, or three quarters of this are its own"
+        case .idleTimeout: "A client of \(user) was disconnected: it made no call for \(most / 1000) s"
+        case .messageTimeout:
+            "A client of \(user) was disconnected: it sent half a call, and no more for \(most / 1000) s"
+        case .writeTimeout: "A client of \(user) was disconnected: it did not read its replies for \(most / 1000) s"
         }
     }
 

@@ -263,7 +263,15 @@ extension SettingKey {
             name: "clients.connections", kind: .integer(0...1_048_576), standard: .integer(0),
             text: """
                 The maximum number of connections, of which one user can have three quarters. The next one is closed. 0 means three \
-                quarters of the file descriptors that the daemon may have.
+                quarters of the file descriptors that the daemon may have, which is also the most. Root and the daemon's user can have \
+                eight more.
+                """),
+        SettingKey(
+            name: "clients.queued-mib", kind: .integer(1...1024), standard: .integer(64),
+            text: """
+                The memory for replies that clients have not read and calls that they sent in advance, of all connections together, MiB; \
+                of one user three quarters. Above this, of the user with the most, the connections that have been unread longest are \
+                closed. MemoryMax= of the unit must be larger.
                 """),
         SettingKey(
             name: "clients.timeout-s", kind: .integer(1...86_400), standard: .integer(30),

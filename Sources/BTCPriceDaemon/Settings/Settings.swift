@@ -78,7 +78,7 @@ struct Settings: Sendable {
     /// The tables that describe exchanges and sources of reference rates: their values, by the name of the table and the key in it.
     let descriptions: [String: [String: RawValue]]
     /// What is set and does not mean what it says, for people.
-    let warnings: [String]
+    private(set) var warnings: [String]
 
     /// Reads the settings from all their places.
     /// - Throws: ``SettingsError`` for the first setting that is unknown or invalid.
@@ -137,6 +137,12 @@ struct Settings: Sendable {
         }
         socketPath = try layers.text("socket.path") ?? "\(directories.runtime)/\(Product.socketName)"
         limits = try Self.limits(layers)
+        let connections = try layers.integer("clients.connections")
+        if connections > limits.connections {
+            warnings.append(
+                "clients.connections = \(connections): \(limits.connections) are used, three quarters of the \(ServerLimits.descriptors) file descriptors without the reserve: raise LimitNOFILE= of the unit, or 'ulimit -n'"
+            )
+        }
         caFile = try layers.text("tls.ca-file")
         proxy = try layers.text("proxy.url").flatMap(URLRule.proxy)
         logLevel = try layers.text("log.level").flatMap(Logger.Level.init(rawValue:)) ?? .info
@@ -199,8 +205,10 @@ struct Settings: Sendable {
     }
 
     private static func limits(_ layers: Layers) throws(SettingsError) -> ServerLimits {
+        var limits = ServerLimits.fitting()
         let connections = try layers.integer("clients.connections")
-        var limits = connections > 0 ? ServerLimits(connections: connections) : .fitting()
+        if connections > 0 { limits = ServerLimits(connections: min(connections, limits.connections)) }
+        limits.queuedBytes = try layers.integer("clients.queued-mib") << 20
         limits.timeout = .seconds(try layers.integer("clients.timeout-s"))
         return limits
     }

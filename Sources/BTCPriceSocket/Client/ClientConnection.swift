@@ -31,7 +31,8 @@ package struct ClientConnection: ~Copyable {
     }
 
     /// Sends an encoded call, NUL included.
-    /// - Throws: ``ClientError/timedOut(path:)`` if the service does not read, or ``ClientError/closed(path:)``.
+    /// - Throws: ``ClientError/timedOut(path:)`` if the service does not read, or ``ClientError/closed(path:)``. A service that has closed
+    ///   the connection is no error yet: reading gives its last message, or that error.
     package func send(_ bytes: [UInt8]) throws(ClientError) {
         var sent = 0
         while sent < bytes.count {
@@ -39,6 +40,8 @@ package struct ClientConnection: ~Copyable {
                 Glibc.send(descriptor, buffer.baseAddress?.advanced(by: sent), buffer.count - sent, Int32(MSG_NOSIGNAL))
             }
             if count < 0, errno == EINTR { continue }
+            // A service that closes the connection may have written why, which the caller reads next.
+            if count < 0, errno == EPIPE { return }
             guard count >= 0 else { throw errno == EAGAIN ? .timedOut(path: path) : .closed(path: path) }
             sent += count
         }

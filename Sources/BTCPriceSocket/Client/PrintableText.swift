@@ -41,7 +41,9 @@ extension Reply {
         // UnknownCurrency has no reason, but it lists the known currencies.
         let known = (parameters["known"]?.arrayValue ?? []).compactMap(\.stringValue).joined(separator: ", ")
         let currencies = parameters["currency"]?.stringValue.map { known.isEmpty ? $0 : "\($0), only in \(known)" }
-        let reason = parameters["reason"]?.stringValue ?? currencies
+        // TooManyConnections has a limit with a name.
+        let limit = parameters["limit"]?.stringValue.map { "\($0) is \(parameters["most"]?.integerValue ?? 0)" }
+        let reason = parameters["reason"]?.stringValue ?? currencies ?? limit
         throw .refused(error: error.printable, reason: reason?.printable)
     }
 }

@@ -77,7 +77,7 @@ extension Reply {
 
     package static func noSuchCurrency(_ currency: String, kept: [Currency]) -> Reply {
         Reply(
-            parameters: ["currency": .string(currency), "known": .array(kept.map { .string($0.rawValue) })],
+            parameters: ["currency": .string(currency.shortened), "known": .array(kept.map { .string($0.rawValue) })],
             error: HistoryInterface.unknownCurrency)
     }
 

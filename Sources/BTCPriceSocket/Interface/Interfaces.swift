@@ -17,6 +17,8 @@ package enum PriceInterface {
     package static let tooOld = "\(name).TooOld"
     /// Too many calls are pending.
     package static let busy = "\(name).Busy"
+    /// A limit on connections was exceeded. The daemon sends it before the first call, and closes the connection.
+    package static let tooManyConnections = "\(name).TooManyConnections"
     package static let fetchFailed = "\(name).FetchFailed"
 
     /// The interface's definition, as `org.varlink.service.GetInterfaceDescription` returns it: Interface/io.btcpriced.Price.varlink.

@@ -77,7 +77,8 @@ package enum PriceCall: Sendable, Hashable {
         case PriceInterface.getPrice:
             self = .getPrice(parameters.cachePolicy ?? .localFirst, currency, maxAge: parameters.maxAge)
         case PriceInterface.watchPrice:
-            let currencies = parameters.currencies?.reduce(into: [String]()) { if !$0.contains($1) { $0.append($1) } }
+            var named: Set<String> = []
+            let currencies = parameters.currencies?.filter { named.insert($0).inserted }
             self = .watchPrice(currencies, parameters.updates ?? .ticks, maxAge: parameters.maxAge)
         case PriceInterface.listCurrencies: self = .listCurrencies
         case PriceInterface.getStatus: self = .getStatus
@@ -176,7 +177,7 @@ extension Reply {
 
     package static func unknownCurrency(_ currency: String, known: [String]) -> Reply {
         Reply(
-            parameters: ["currency": .string(currency), "known": .array(known.map { .string($0) })],
+            parameters: ["currency": .string(currency.shortened), "known": .array(known.map { .string($0) })],
             error: PriceInterface.unknownCurrency)
     }
 
@@ -192,8 +193,14 @@ extension Reply {
 
     package static func unknownSource(_ source: String, known: [String]) -> Reply {
         Reply(
-            parameters: ["source": .string(source), "known": .array(known.map { .string($0) })],
+            parameters: ["source": .string(source.shortened), "known": .array(known.map { .string($0) })],
             error: PriceInterface.unknownSource)
+    }
+
+    package static func tooManyConnections(_ limit: ClientLimit, most: Int64) -> Reply {
+        Reply(
+            parameters: ["limit": .string(limit.rawValue), "most": .integer(most)],
+            error: PriceInterface.tooManyConnections)
     }
 
     package static func busy(limit: Int) -> Reply {

@@ -77,21 +77,22 @@ package enum ServiceInterface {
 
 extension Reply {
     package static func interfaceNotFound(_ interface: String) -> Reply {
-        service("InterfaceNotFound", ["interface": .string(interface)])
+        service("InterfaceNotFound", ["interface": .string(interface.shortened)])
     }
 
     package static func methodNotFound(_ method: String) -> Reply {
-        service("MethodNotFound", ["method": .string(method)])
+        service("MethodNotFound", ["method": .string(method.shortened)])
     }
 
     package static func methodNotImplemented(_ method: String) -> Reply {
-        service("MethodNotImplemented", ["method": .string(method)])
+        service("MethodNotImplemented", ["method": .string(method.shortened)])
     }
 
     /// `org.varlink.service.InvalidParameter`
     /// - Parameter parameter: The parameter's name, a JSON string.
     package static func invalidParameter(_ parameter: JSONValue) -> Reply {
-        service("InvalidParameter", ["parameter": JSON(parameter)])
+        service(
+            "InvalidParameter", ["parameter": parameter.stringValue.map { .string($0.shortened) } ?? JSON(parameter)])
     }
 
     package static let permissionDenied = service("PermissionDenied", [:])
@@ -100,5 +101,12 @@ extension Reply {
 
     private static func service(_ name: String, _ parameters: JSONObject) -> Reply {
         Reply(parameters: parameters, error: "\(ServiceInterface.name).\(name)")
+    }
+}
+
+extension String {
+    /// The text as an error repeats it: at most 64 characters, then `…`. A sender could make many replies of 8 KiB otherwise.
+    package var shortened: String {
+        utf8.count <= 64 || count <= 64 ? self : prefix(64) + "…"
     }
 }

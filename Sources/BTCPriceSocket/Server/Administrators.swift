@@ -28,8 +28,11 @@ package struct Administrators: Sendable, Hashable {
     }
 
     func include(uid: UInt32, groups: [UInt32]) -> Bool {
-        uid == 0 || uid == self.uid || gid.map(groups.contains) == true
+        owns(uid: uid) || gid.map(groups.contains) == true
     }
+
+    /// Whether a user is root or the daemon's own.
+    func owns(uid: UInt32) -> Bool { uid == 0 || uid == self.uid }
 
     private static func credentials(of descriptor: Int32) -> (uid: UInt32, gid: UInt32)? {
         var credentials = clinux_credentials()

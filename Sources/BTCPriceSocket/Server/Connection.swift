@@ -38,18 +38,21 @@ struct Connection {
     /// The bytes to write. A state that is pushed to a watcher has its currency.
     private var queue: [(bytes: [UInt8], currency: String?)] = []
     private var headOffset = 0
-    private var waiting = 0
-    private var mostWaiting: Int
+    /// The bytes in ``queue``.
+    private var queuedBytes = 0
+    /// The currencies of which the client may not have read a state yet that was written.
+    private var unread: [String] = []
+    /// Whether the state at the head waits until the client has read the one before.
+    private var isWithheld = false
     private var inputHasEnded = false
     private var isBroken = false
-    /// Whether received calls are unprocessed because too many replies are queued. Until they are processed, nothing more is read.
-    private var isHeldBack = false
+    /// Whether ``input`` may hold a complete call.
+    private var mayHoldCalls = false
     private var seen: UInt64 = 0
     /// When the current wait for the client began.
-    private var since: BootTime
+    private(set) var since: BootTime
 
     init(limits: ServerLimits, at now: BootTime) {
-        mostWaiting = limits.queuedBytes
         input = MessageBuffer(limit: limits.messageBytes)
         since = now
     }
@@ -63,10 +66,10 @@ struct Connection {
     /// The currencies that it watches, or has watched.
     private(set) var watched: [String] = []
 
-    /// Whether to read more input. False while too many replies are queued or a call is pending: the client has to wait.
+    /// Whether to read more input. False while a reply is unsent or a call is unprocessed: the client has to wait.
     var wantsInput: Bool {
         guard case .calls = mode else { return false }
-        return !inputHasEnded && !isBroken && !isHeldBack && waiting <= mostWaiting
+        return queue.isEmpty && !mayHoldCalls && !inputHasEnded && !isBroken
     }
 
     var wantsOutput: Bool { !queue.isEmpty }
@@ -76,7 +79,7 @@ struct Connection {
         guard queue.isEmpty else { return false }
         if isBroken { return true }
         guard inputHasEnded, case .calls = mode else { return false }
-        return true
+        return !mayHoldCalls
     }
 
     /// Calls `body` with the bytes to write next. Requires ``wantsOutput``.
@@ -84,20 +87,42 @@ struct Connection {
         queue[0].bytes.withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0[headOffset...])) }
     }
 
-    /// The epoll(7) events to register for.
-    var interest: UInt32 { (wantsInput ? clinux_in : 0) | (wantsOutput ? clinux_out : 0) }
+    /// Whether the bytes at the head may be written now. A state waits for a client that has not read the one before of its currency: what
+    /// is in the kernel's buffer can't be replaced by a newer one.
+    /// - Parameter isRead: Whether the client has read everything that was written.
+    mutating func mayWrite(_ isRead: () -> Bool) -> Bool {
+        guard headOffset == 0, let currency = queue[0].currency, unread.contains(currency) else { return true }
+        isWithheld = !isRead()
+        if !isWithheld { unread.removeAll(keepingCapacity: true) }
+        return !isWithheld
+    }
+
+    /// The epoll(7) events to register for. A client that has to read first makes the socket ready with each reading: edge-triggered, since
+    /// there is room for more all the time.
+    var interest: UInt32 {
+        (wantsInput ? clinux_in : 0) | (wantsOutput ? isWithheld ? clinux_out | clinux_edge : clinux_out : 0)
+    }
 
     /// Whether there is something to process now: received input, or the call for the next reply.
     var hasCallsWaiting: Bool {
-        guard queue.isEmpty else { return false }
-        if case .replying = mode { return true }
-        return input.count > 0
+        guard queue.isEmpty, !isBroken else { return false }
+        return switch mode {
+        case .replying: true
+        case .calls: mayHoldCalls
+        case .asking, .watching: false
+        }
     }
+
+    /// The memory that its bytes take: replies to write, and input that was read ahead.
+    var heldBytes: Int { queuedBytes + queue.count * Self.bytesPerReply + input.heldBytes }
+
+    /// About what a queued reply takes in addition to its bytes.
+    private static let bytesPerReply = 96
 
     /// What the server waits for now; `nil` during a pending call, and during a watch with nothing to send.
     var patience: Patience? {
         if !queue.isEmpty { return .write }
-        guard case .calls = mode else { return nil }
+        guard case .calls = mode, !mayHoldCalls else { return nil }
         return input.count > 0 ? .message : .idle
     }
 
@@ -109,13 +134,12 @@ struct Connection {
 
     // MARK: Events from the loop
 
-    /// Processes bytes that were read.
-    mutating func received(_ bytes: ArraySlice<UInt8>, replies: inout ReplyCache, at boottime: BootTime) -> Request? {
+    /// Takes bytes that were read. ``proceed(replies:at:)`` processes them.
+    mutating func received(_ bytes: ArraySlice<UInt8>, at boottime: BootTime) {
         // The first bytes of a call: ``ServerLimits/timeout`` starts here.
         if input.count == 0 { since = boottime }
         input.append(bytes)
-        defer { input.detach() }
-        return proceed(replies: &replies, at: boottime)
+        mayHoldCalls = true
     }
 
     /// Records that the client has shut down its sending side. It still gets its replies.
@@ -126,9 +150,10 @@ struct Connection {
     /// Records that `count` bytes of ``withOutput(_:)`` were written.
     mutating func wrote(_ count: Int, at boottime: BootTime) {
         since = boottime
-        waiting -= count
+        queuedBytes -= count
         headOffset += count
         guard let head = queue.first, headOffset == head.bytes.count else { return }
+        if let currency = head.currency { unread.append(currency) }
         headOffset = 0
         if queue.count == 1 {
             // The next state comes a second later. Ten thousand watchers would hold ten thousand empty buffers.
@@ -138,56 +163,35 @@ struct Connection {
         }
     }
 
-    /// Processes input received earlier, after replies were written or a pending call completed.
+    /// Processes a turn's calls. Has no effect until all replies are written.
     mutating func proceed(replies: inout ReplyCache, at boottime: BootTime) -> Request? {
+        guard hasCallsWaiting else { return nil }
+        // What was read is in memory that the next connection uses, too.
+        defer {
+            input.detach()
+            if input.count == 0 { mayHoldCalls = false }
+        }
         if case .replying(let call) = mode {
-            guard queue.isEmpty else { return nil }
             mode = .asking(call.method, replyWanted: true)
             return .ask(call)
         }
-        while case .calls = mode, !isBroken {
-            guard waiting <= mostWaiting else {
-                // Count it only if there is input to hold back.
-                if !isHeldBack, input.count > 0 {
-                    replies.counts.heldBack += 1
-                    isHeldBack = true
+        do throws(MessageError) {
+            for _ in 0..<replies.limits.callsPerTurn {
+                guard let message = try input.next() else {
+                    mayHoldCalls = false
+                    return nil
                 }
-                return nil
-            }
-            isHeldBack = false
-            do throws(MessageError) {
-                guard let message = try input.next() else { return nil }
                 let call = try replies.call(message)
                 replies.counts.calls += 1
                 since = boottime
                 if let request = take(call, replies: &replies, at: boottime) { return request }
-            } catch {
-                // As in systemd: no reply, and the connection ends. Replies already queued are still sent.
-                isBroken = true
-                if error == input.tooLong { replies.counts.tooLong += 1 }
-            }
-        }
-        return nil
-    }
-
-    /// Reads the last calls of a client that has closed the connection. Those that change the daemon need no reply.
-    /// - Returns: The calls that change the daemon, in order.
-    mutating func lastOrders(_ bytes: ArraySlice<UInt8>) -> [PriceCall] {
-        guard !isWatching, !isBroken else { return [] }
-        input.append(bytes)
-        var orders: [PriceCall] = []
-        do throws(MessageError) {
-            while let message = try input.next() {
-                let call = try Call(decoding: message)
-                guard case .success(let read)? = PriceCall.read(call) else { continue }
-                // Calls after a watch are never processed.
-                if case .watchPrice = read { break }
-                if read.changesTheDaemon { orders.append(read) }
             }
         } catch {
-            // The same error would have ended the connection.
+            // As in systemd: no reply, and the connection ends. Replies already queued are still sent.
+            isBroken = true
+            if error == input.tooLong { replies.hit(.messageBytes) }
         }
-        return orders
+        return nil
     }
 
     /// Takes the reply to the pending call.
@@ -214,7 +218,7 @@ struct Connection {
         watched = states.map(\.currency)
         since = boottime
         // Nothing more is read, so drop the received input.
-        input = MessageBuffer(limit: 0)
+        (input, mayHoldCalls) = (MessageBuffer(limit: 0), false)
         seen = version
         for case (let bytes?, let currency) in states { send(bytes, currency) }
     }
@@ -243,7 +247,7 @@ struct Connection {
         // If output is queued, the write timeout already runs.
         if queue.isEmpty { since = boottime }
         if let index = queue.lastIndex(where: { $0.currency == currency }), index > 0 || headOffset == 0 {
-            waiting += bytes.count - queue[index].bytes.count
+            queuedBytes += bytes.count - queue[index].bytes.count
             queue[index].bytes = bytes
         } else {
             send(bytes, currency)
@@ -308,7 +312,12 @@ struct Connection {
     }
 
     private mutating func send(_ bytes: [UInt8], _ currency: String? = nil) {
-        queue.append((bytes, currency))
-        waiting += bytes.count
+        queuedBytes += bytes.count
+        // The replies of a turn are written at once.
+        if currency == nil, let last = queue.indices.last, queue[last].currency == nil {
+            queue[last].bytes.append(contentsOf: bytes)
+        } else {
+            queue.append((bytes, currency))
+        }
     }
 }

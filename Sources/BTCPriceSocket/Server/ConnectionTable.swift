@@ -1,3 +1,5 @@
+import BTCPriceCore
+
 /// The connections by descriptor, and the counts for the limits.
 struct ConnectionTable {
     /// A connection with the loop's data about it.
@@ -5,8 +7,15 @@ struct ConnectionTable {
         var connection: Connection
         /// The events it is registered for.
         var interest: UInt32
+        /// Whether there may be input to read.
+        var isReadable = false
+        /// Whether it waits for its turn.
+        var isWaiting = false
+        /// The memory that it takes, as counted in the table.
+        fileprivate(set) var heldBytes = 0
         /// Handles the pending call.
         var answer: Task<Void, Never>?
+        let descriptor: Int32
         let uid: UInt32
         /// Distinguishes connections that had the same descriptor one after the other.
         let generation: UInt32
@@ -14,16 +23,63 @@ struct ConnectionTable {
         fileprivate mutating func apply<Result>(_ body: (inout Slot) -> Result) -> Result { body(&self) }
     }
 
+    /// What the connections of a user, or of all, take.
+    struct Share {
+        var count = 0
+        /// Replies to write, and input that was read ahead.
+        var heldBytes = 0
+    }
+
     private var slots: [Slot?] = []
-    private var countByUser: [UInt32: Int] = [:]
+    private var shares: [UInt32: Share] = [:]
     private var generation: UInt32 = 0
 
-    private(set) var count = 0
+    private(set) var total = Share()
 
-    var users: Int { countByUser.count }
+    var count: Int { total.count }
 
-    func count(of uid: UInt32) -> Int {
-        countByUser[uid, default: 0]
+    var users: Int { shares.count }
+
+    func share(of uid: UInt32) -> Share { shares[uid] ?? Share() }
+
+    /// The user whose connections hold most, and what they hold; `nil` without a connection.
+    var greatestHolder: (uid: UInt32, share: Share)? {
+        shares.max { $0.value.heldBytes < $1.value.heldBytes }.map { ($0.key, $0.value) }
+    }
+
+    /// The connections of a user that hold anything, those first whose client has not done anything for the longest time.
+    func holders(of uid: UInt32) -> [Int32] {
+        let held = slots.indices.compactMap { place -> (Int32, BootTime)? in
+            guard let slot = slots[place], slot.uid == uid, slot.heldBytes > 0 else { return nil }
+            return (Int32(place), slot.connection.since)
+        }
+        return held.sorted { $0.1 < $1.1 }.map(\.0)
+    }
+
+    /// The limit that another connection of a user would exceed; `nil` if it may be added.
+    /// - Parameter isPrivileged: Whether the user may use the reserve.
+    func limit(_ limits: ServerLimits, for uid: UInt32, isPrivileged: Bool) -> ClientLimit? {
+        let reserve = isPrivileged ? ServerLimits.reserve : 0
+        if count >= limits.connections + reserve { return .connections }
+        return share(of: uid).count >= limits.connectionsPerUser + reserve ? .connectionsPerUser : nil
+    }
+
+    /// Counts the memory that a connection takes now.
+    mutating func count(heldBy descriptor: Int32) {
+        let change = with(descriptor) { slot in
+            let before = slot.heldBytes
+            slot.heldBytes = slot.connection.heldBytes
+            return (slot.uid, slot.heldBytes - before)
+        }
+        if let (uid, more) = change, more != 0 { add(Share(heldBytes: more), to: uid) }
+    }
+
+    private mutating func add(_ difference: Share, to uid: UInt32) {
+        total.count += difference.count
+        total.heldBytes += difference.heldBytes
+        shares[uid, default: Share()].count += difference.count
+        shares[uid, default: Share()].heldBytes += difference.heldBytes
+        if share(of: uid).count == 0 { shares[uid] = nil }
     }
 
     var descriptors: [Int32] { slots.indices.filter { slots[$0] != nil }.map { Int32($0) } }
@@ -52,18 +108,16 @@ struct ConnectionTable {
         if missing > 0 { slots.append(contentsOf: repeatElement(nil, count: missing)) }
         generation &+= 1
         slots[Int(descriptor)] = Slot(
-            connection: connection, interest: interest, answer: nil, uid: uid, generation: generation)
-        count += 1
-        countByUser[uid, default: 0] += 1
+            connection: connection, interest: interest, answer: nil, descriptor: descriptor, uid: uid,
+            generation: generation)
+        add(Share(count: 1), to: uid)
         return Self.tag(descriptor, generation)
     }
 
     mutating func remove(_ descriptor: Int32) {
         guard let slot = self[descriptor] else { return }
         slots[Int(descriptor)] = nil
-        count -= 1
-        let left = countByUser[slot.uid, default: 1] - 1
-        countByUser[slot.uid] = left > 0 ? left : nil
+        add(Share(count: -1, heldBytes: -slot.heldBytes), to: slot.uid)
     }
 
     /// The tag of an open connection.

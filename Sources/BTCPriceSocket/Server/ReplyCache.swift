@@ -46,6 +46,8 @@ struct ReplyCache {
     private(set) var currencies: [String] = []
 
     var counts: ClientCounts
+    /// The limits hit since ``takeHits()``.
+    private var hits: [ClientLimit] = []
     var limits: ServerLimits { counts.limits }
 
     /// The version of the published states.
@@ -54,6 +56,19 @@ struct ReplyCache {
     init(instance: String, limits: ServerLimits) {
         self.instance = instance
         counts = ClientCounts(limits: limits)
+    }
+
+    /// Counts a hit of a limit.
+    mutating func hit(_ limit: ClientLimit) {
+        counts.hit(limit)
+        hits.append(limit)
+    }
+
+    /// The limits hit since the last call.
+    mutating func takeHits() -> [ClientLimit] {
+        guard !hits.isEmpty else { return [] }
+        defer { hits.removeAll(keepingCapacity: true) }
+        return hits
     }
 
     /// The call that a message contains.

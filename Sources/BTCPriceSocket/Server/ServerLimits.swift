@@ -4,13 +4,14 @@ import Glibc
 
 /// The limits for a server's clients, so that none can take the others' share.
 package struct ServerLimits: Sendable, Hashable {
-    /// Connections in total; the next one is closed.
+    /// Connections in total; the next one is closed. Root and the daemon's user may have ``reserve`` more.
     package var connections: Int
     /// Connections of one user: three quarters of all, as in sd-varlink. The next one is closed.
     package var connectionsPerUser: Int
     /// The longest message from a client, bytes; usual calls take less than a hundred. A longer one ends the connection.
     package var messageBytes: Int
-    /// Queued replies for a client that pipelines calls without reading, bytes. Above this no further call is read.
+    /// The memory for the replies that clients have not read and the calls that wait for them, of all connections together, bytes; of one
+    /// user three quarters. Above this, of the user who holds most, the connections that have been unread longest are closed.
     package var queuedBytes: Int
     /// Pending calls in total, such as fetches. The next gets the error `Busy`, unless it is an administrator's that changes the daemon.
     package var pendingCalls: Int
@@ -21,9 +22,13 @@ package struct ServerLimits: Sendable, Hashable {
     var sendBufferBytes: Int32
     /// Watchers served in one turn of the loop, so that a call does not wait for all of them.
     var watchersPerTurn: Int
+    /// Calls of a connection that are processed before another one has its turn.
+    let callsPerTurn = 8
+    /// Connections that have a turn before the loop looks for new events: another user's call is one of these.
+    let connectionsPerTurn = 16
 
     package init(
-        connections: Int, messageBytes: Int = 8 * 1024, queuedBytes: Int = 16 * 1024, pendingCalls: Int = 4096,
+        connections: Int, messageBytes: Int = 8 * 1024, queuedBytes: Int = 64 << 20, pendingCalls: Int = 4096,
         timeout: Duration = .seconds(30), sendBufferBytes: Int32 = 4096, watchersPerTurn: Int = 256
     ) {
         self.connections = connections
@@ -49,9 +54,12 @@ package struct ServerLimits: Sendable, Hashable {
         setrlimit(resource, &limit)
     }
 
-    /// The limits that fit this process: three quarters of its file descriptors.
+    /// Connections kept for root and the daemon's user when there are too many others: they can always ask why, and pause the daemon.
+    package static let reserve = 8
+
+    /// The limits that fit this process: with the reserve, three quarters of its file descriptors.
     package static func fitting() -> ServerLimits {
-        ServerLimits(connections: max(16, min(descriptors, 1 << 20) / 4 * 3))
+        ServerLimits(connections: max(16, min(descriptors, 1 << 20) / 4 * 3 - reserve))
     }
 
     /// How many files this process may have open; 1024 if unknown.
@@ -64,6 +72,9 @@ package struct ServerLimits: Sendable, Hashable {
     /// The minimum number of descriptors. The daemon itself needs about twenty, and sources and clients need more.
     package static let fewestDescriptors = 64
 
+    /// The memory for one user's connections, bytes: three quarters of ``queuedBytes``.
+    var queuedBytesPerUser: Int { queuedBytes - queuedBytes / 4 }
+
     /// Pending calls of one user: three quarters of the total, so that others find room.
     var pendingCallsPerUser: Int { pendingCalls - pendingCalls / 4 }
 
@@ -71,6 +82,20 @@ package struct ServerLimits: Sendable, Hashable {
     package var writeTimeout: Duration { timeout * 2 }
     /// How long a connection may go without a call, unless it watches, before it is closed.
     package var idleTimeout: Duration { timeout * 20 }
+
+    /// The value of a limit, in its unit.
+    package func most(of limit: ClientLimit) -> Int64 {
+        switch limit {
+        case .connections: Int64(connections)
+        case .connectionsPerUser: Int64(connectionsPerUser)
+        case .messageBytes: Int64(messageBytes)
+        case .queuedBytes: Int64(queuedBytes)
+        case .pendingCalls: Int64(pendingCalls)
+        case .idleTimeout: idleTimeout.wholeMilliseconds
+        case .messageTimeout: timeout.wholeMilliseconds
+        case .writeTimeout: writeTimeout.wholeMilliseconds
+        }
+    }
 
     func timeout(_ patience: Connection.Patience) -> Duration {
         switch patience {
@@ -82,6 +107,18 @@ package struct ServerLimits: Sendable, Hashable {
 
     /// How often connections are checked for timeouts: each ends at most a quarter of ``timeout`` late.
     var sweepPeriod: Duration { max(.milliseconds(100), timeout / 4) }
+}
+
+/// A limit for the clients, by its name in the interface.
+package enum ClientLimit: String, Sendable, CaseIterable {
+    case connections
+    case connectionsPerUser
+    case messageBytes
+    case queuedBytes
+    case pendingCalls
+    case idleTimeout = "idleTimeoutMs"
+    case messageTimeout = "messageTimeoutMs"
+    case writeTimeout = "writeTimeoutMs"
 }
 
 /// The loop's counts of its clients, and of the limits hit since the start.
@@ -98,30 +135,22 @@ package struct ClientCounts: Sendable, Hashable {
     /// Calls that want a price.
     var priceCalls: Int64 = 0
     package var limits: ServerLimits
-    /// Connections refused because of ``ServerLimits/connections``.
-    package var refused: Int64 = 0
-    /// Connections refused because of ``ServerLimits/connectionsPerUser``.
-    package var refusedOfUser: Int64 = 0
-    /// Connections ended because of ``ServerLimits/messageBytes``.
-    package var tooLong: Int64 = 0
-    /// Clients held back because of ``ServerLimits/queuedBytes``.
-    package var heldBack: Int64 = 0
-    /// Calls refused because of ``ServerLimits/pendingCalls``.
-    package var refusedCalls: Int64 = 0
-    /// Connections ended because of ``ServerLimits/idleTimeout``.
-    package var idle: Int64 = 0
-    /// Connections ended because of ``ServerLimits/timeout``.
-    package var slowMessages: Int64 = 0
-    /// Connections ended because of ``ServerLimits/writeTimeout``.
-    package var slowReaders: Int64 = 0
+    private var hits: [ClientLimit: Int64] = [:]
+
+    init(limits: ServerLimits) {
+        self.limits = limits
+    }
+
+    /// How often a limit was hit since the start.
+    package func hits(of limit: ClientLimit) -> Int64 { hits[limit, default: 0] }
+
+    mutating func hit(_ limit: ClientLimit) { hits[limit, default: 0] += 1 }
 }
 
 /// A socket event to report to the operator.
 package enum ServerEvent: Sendable, Hashable {
-    /// A connection was refused because there are too many in total.
-    case tooManyConnections(limit: Int)
-    /// A connection was refused because its user has too many.
-    case tooManyConnectionsOfUser(uid: UInt32, limit: Int)
+    /// A client of a user hit a limit, whose value is `most`.
+    case limitHit(ClientLimit, most: Int64, uid: UInt32)
     /// No connection can be accepted at present. The ticks continue.
     case acceptFailed(reason: String)
 }

@@ -32,15 +32,11 @@ extension SocketLoop {
     private mutating func admit(_ descriptor: Int32) {
         let uid = UInt32(truncatingIfNeeded: clinux_peer_uid(descriptor))
         let limits = replies.limits
-        guard table.count < limits.connections else {
-            replies.counts.refused += 1
-            environment.report(.tooManyConnections(limit: limits.connections))
-            close(descriptor)
-            return
-        }
-        guard table.count(of: uid) < limits.connectionsPerUser else {
-            replies.counts.refusedOfUser += 1
-            environment.report(.tooManyConnectionsOfUser(uid: uid, limit: limits.connectionsPerUser))
+        if let limit = table.limit(limits, for: uid, isPrivileged: environment.administrators.owns(uid: uid)) {
+            hit(limit, of: uid)
+            // Before its first call, so that the client learns why. A reply this short fits into the empty buffer.
+            let reply = Reply.tooManyConnections(limit, most: limits.most(of: limit)).encoded()
+            _ = send(descriptor, reply, reply.count, Int32(MSG_NOSIGNAL))
             close(descriptor)
             return
         }
@@ -68,20 +64,29 @@ extension SocketLoop {
     mutating func sweep() {
         guard table.count > 0 else {
             sweepAt = nil
-            return
+            return giveBackMemory()
         }
         if let sweepAt, boottime < sweepAt { return }
         let isDue = sweepAt != nil
         sweepAt = boottime + replies.limits.sweepPeriod.wholeMilliseconds
         guard isDue else { return }
+        giveBackMemory()
         for descriptor in table.descriptors {
-            guard let patience = table[descriptor]?.connection.overdue(replies.limits, at: boottime) else { continue }
+            guard let slot = table[descriptor], let patience = slot.connection.overdue(replies.limits, at: boottime)
+            else { continue }
             switch patience {
-            case .idle: replies.counts.idle += 1
-            case .message: replies.counts.slowMessages += 1
-            case .write: replies.counts.slowReaders += 1
+            case .idle: hit(.idleTimeout, of: slot.uid)
+            case .message: hit(.messageTimeout, of: slot.uid)
+            case .write: hit(.writeTimeout, of: slot.uid)
             }
             drop(descriptor)
         }
+    }
+
+    /// Gives the memory of clients that have gone back to the system. malloc(3) itself gives back only what is at the end of its heap.
+    private mutating func giveBackMemory() {
+        guard mostHeld - table.total.heldBytes >= 4 << 20 else { return }
+        mostHeld = table.total.heldBytes
+        malloc_trim(0)
     }
 }

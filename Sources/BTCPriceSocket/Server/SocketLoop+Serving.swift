@@ -4,57 +4,35 @@ import Glibc
 
 /// Reading calls, handling them and writing replies.
 extension SocketLoop {
-    mutating func serve(_ event: clinux_event, _ buffer: inout [UInt8]) {
+    /// Takes an event of a connection, which then waits for its turn.
+    mutating func take(_ event: clinux_event) {
         guard let descriptor = table.descriptor(of: event.tag) else { return }
         // Both directions are shut, so no reply can be delivered.
-        if event.events & (clinux_hup | clinux_err) != 0 {
-            carryOutLastOrders(descriptor, &buffer)
-            drop(descriptor)
-            return
-        }
-        if event.events & clinux_in != 0 { readInput(descriptor, &buffer) }
-        flush(descriptor)
+        if event.events & (clinux_hup | clinux_err) != 0 { return drop(descriptor) }
+        if event.events & clinux_in != 0 { table[descriptor]?.isReadable = true }
+        enterTurns(descriptor)
     }
 
-    private mutating func readInput(_ descriptor: Int32, _ buffer: inout [UInt8]) {
-        guard table.with(descriptor, { $0.connection.wantsInput }) == true else { return }
-        // Only once, so that a client that sends continuously takes turns with the others.
-        let count = buffer.withUnsafeMutableBytes { recv(descriptor, $0.baseAddress, $0.count, 0) }
-        if count > 0 {
-            environment.inbox.refresh(&replies)
-            let now = boottime
-            let request = table.with(descriptor) {
-                $0.connection.received(buffer[..<count], replies: &replies, at: now)
-            }
-            if let request, let request { fulfil(request, descriptor) }
-        } else if count == 0 {
-            table[descriptor]?.connection.inputEnded()
+    private mutating func enterTurns(_ descriptor: Int32) {
+        let user = table.with(descriptor) { slot in
+            defer { slot.isWaiting = true }
+            return slot.isWaiting ? nil : slot.uid
         }
-        // Otherwise there was no data, or a signal interrupted the call. The next turn reads again.
+        if case .some(.some(let user)) = user { turns.enter(table.tag(of: descriptor), of: user) }
     }
 
-    /// Carries out the last calls of a client that closed the connection without waiting for a reply.
-    private mutating func carryOutLastOrders(_ descriptor: Int32, _ buffer: inout [UInt8]) {
-        let count = buffer.withUnsafeMutableBytes { recv(descriptor, $0.baseAddress, $0.count, 0) }
-        let orders = table.with(descriptor) {
-            $0.connection.lastOrders(buffer[..<max(0, count)])
-        }
-        guard let orders, !orders.isEmpty, environment.administrators.include(peerOf: descriptor) else { return }
-        let (counts, uid) = (clientCounts, table[descriptor]?.uid ?? .max)
-        // The orders follow the pending call, which must therefore not be cancelled when the connection ends.
-        let before = table[descriptor]?.answer
-        table[descriptor]?.answer = nil
-        Task { [environment] in
-            await before?.value
-            for order in orders { _ = await environment.answer(order, uid, counts) }
-        }
-    }
-
-    mutating func takeCallsReadBefore(_ descriptor: Int32) {
+    /// A connection's turn: writes what waits, reads once, and processes a few calls.
+    mutating func serve(_ descriptor: Int32, _ buffer: inout [UInt8]) {
         environment.inbox.refresh(&replies)
-        if let request = table[descriptor]?.connection.proceed(replies: &replies, at: boottime) {
-            fulfil(request, descriptor)
+        let now = boottime
+        let request = table.with(descriptor) { slot -> Connection.Request? in
+            slot.isWaiting = false
+            guard slot.write(at: now) else { return nil }
+            slot.read(into: &buffer, at: now)
+            return slot.connection.proceed(replies: &replies, at: now)
         }
+        if let request, let request { fulfil(request, descriptor) }
+        flush(descriptor)
     }
 
     private mutating func fulfil(_ request: Connection.Request, _ descriptor: Int32) {
@@ -88,7 +66,7 @@ extension SocketLoop {
         let limits = replies.limits
         let isOver = pending >= limits.pendingCalls || pendingOfUser[uid, default: 0] >= limits.pendingCallsPerUser
         guard call.changesTheDaemon || !isOver else {
-            replies.counts.refusedCalls += 1
+            hit(.pendingCalls, of: uid)
             let limit = pending >= limits.pendingCalls ? limits.pendingCalls : limits.pendingCallsPerUser
             environment.inbox.answer(tag, of: nil, CallAnswer(.busy(limit: limit)))
             return
@@ -119,50 +97,94 @@ extension SocketLoop {
         return counts
     }
 
-    /// The result of writing.
-    private enum Written {
-        case asMuchAsPossible
-        /// All output is written, and received calls can be processed.
-        case callsWait
-        case failed
-    }
-
-    /// Writes as much as possible and registers for the events needed next.
+    /// Writes as much as possible, and registers for the events needed next or for another turn.
     mutating func flush(_ descriptor: Int32) {
-        var written = write(descriptor)
-        while case .callsWait = written {
-            takeCallsReadBefore(descriptor)
-            // If there is no reply yet, the remaining input can't be processed now.
-            guard table[descriptor]?.connection.wantsOutput == true else { break }
-            written = write(descriptor)
-        }
-        if case .failed = written { return drop(descriptor) }
-        let outcome = table.with(descriptor) { slot -> (isFinished: Bool, change: UInt32?) in
+        let now = boottime
+        let next = table.with(descriptor) { slot -> Next in
+            guard slot.write(at: now), !slot.connection.isFinished else { return .drop }
+            if slot.isWaiting { return .nothing }
+            if slot.connection.hasCallsWaiting { return .turn }
             let events = slot.connection.interest
             defer { slot.interest = events }
-            return (slot.connection.isFinished, events == slot.interest ? nil : events)
+            return events == slot.interest ? .nothing : .register(events)
         }
-        guard let outcome else { return }
-        if outcome.isFinished { return drop(descriptor) }
-        if let events = outcome.change { _ = clinux_modify(epoll, descriptor, events, table.tag(of: descriptor)) }
+        table.count(heldBy: descriptor)
+        for limit in replies.takeHits() { tell(limit, of: table[descriptor]?.uid ?? .max) }
+        switch next {
+        case .drop: drop(descriptor)
+        case .turn: enterTurns(descriptor)
+        case .register(let events): _ = clinux_modify(epoll, descriptor, events, table.tag(of: descriptor))
+        case .nothing, nil: break
+        }
     }
 
-    private mutating func write(_ descriptor: Int32) -> Written {
-        let now = boottime
-        return table.with(descriptor) { slot in
-            while slot.connection.wantsOutput {
-                let count = slot.connection.withOutput {
-                    send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
-                }
-                if count >= 0 {
-                    slot.connection.wrote(count, at: now)
-                } else if errno == EAGAIN {
-                    return .asMuchAsPossible
-                } else if errno != EINTR {
-                    return .failed
-                }
+    /// What to do about a connection after writing.
+    private enum Next {
+        /// It is finished, or writing failed.
+        case drop
+        /// Calls wait for another turn.
+        case turn
+        /// Register for these events.
+        case register(UInt32)
+        case nothing
+    }
+
+    // MARK: Limits
+
+    /// Counts a hit of a limit by a user's client, and reports it.
+    mutating func hit(_ limit: ClientLimit, of uid: UInt32) {
+        replies.counts.hit(limit)
+        tell(limit, of: uid)
+    }
+
+    private func tell(_ limit: ClientLimit, of uid: UInt32) {
+        environment.report(.limitHit(limit, most: replies.limits.most(of: limit), uid: uid))
+    }
+
+    /// While the connections take too much memory, closes those that have been unread longest of the user who holds most. An eighth of a
+    /// user's share is made free at a time: to look for them takes longer than to close them.
+    mutating func relieve() {
+        let limits = replies.limits
+        mostHeld = max(mostHeld, table.total.heldBytes)
+        while let (uid, share) = table.greatestHolder,
+            share.heldBytes > limits.queuedBytesPerUser || table.total.heldBytes > limits.queuedBytes
+        {
+            let goal = share.heldBytes - max(1, limits.queuedBytesPerUser / 8)
+            for descriptor in table.holders(of: uid) where table.share(of: uid).heldBytes > goal {
+                hit(.queuedBytes, of: uid)
+                drop(descriptor)
             }
-            return slot.connection.hasCallsWaiting ? .callsWait : .asMuchAsPossible
-        } ?? .asMuchAsPossible
+        }
+    }
+}
+
+extension ConnectionTable.Slot {
+    /// Reads once, if there may be input and it is wanted.
+    fileprivate mutating func read(into buffer: inout [UInt8], at boottime: BootTime) {
+        guard isReadable, connection.wantsInput else { return }
+        isReadable = false
+        let count = buffer.withUnsafeMutableBytes { recv(descriptor, $0.baseAddress, $0.count, 0) }
+        if count > 0 {
+            connection.received(buffer[..<count], at: boottime)
+        } else if count == 0 {
+            connection.inputEnded()
+        }
+        // Otherwise there was no data, or a signal interrupted the call. The event is reported again.
+    }
+
+    /// Writes as much as possible.
+    /// - Returns: Whether the connection is still usable.
+    fileprivate mutating func write(at boottime: BootTime) -> Bool {
+        while connection.wantsOutput, connection.mayWrite({ clinux_unread(descriptor) <= 0 }) {
+            let count = connection.withOutput { send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
+            if count >= 0 {
+                connection.wrote(count, at: boottime)
+            } else if errno == EAGAIN {
+                return true
+            } else if errno != EINTR {
+                return false
+            }
+        }
+        return true
     }
 }

@@ -29,6 +29,7 @@ struct SocketLoop: ~Copyable {
     var replies: ReplyCache
     var table = ConnectionTable()
     var watchers = Watchers()
+    var turns = Turns()
     /// The state being sent to the watchers.
     var fanOut: (bytes: [UInt8], state: PriceState, version: UInt64)?
     var acceptAgainAt: BootTime?
@@ -41,6 +42,8 @@ struct SocketLoop: ~Copyable {
     var sweepAt: BootTime?
     /// The calls being handled outside the loop, in total and by user.
     var pending = 0
+    /// The most memory that the connections took since it was given back to the system, bytes.
+    var mostHeld = 0
     var pendingOfUser: [UInt32: Int] = [:]
 
     init(_ environment: Environment) throws(SocketError) {
@@ -63,10 +66,10 @@ struct SocketLoop: ~Copyable {
     }
 
     mutating func run() {
-        var events = [clinux_event](repeating: clinux_event(), count: 64)
+        var events = [clinux_event](repeating: clinux_event(), count: 512)
         var buffer = [UInt8](repeating: 0, count: 16 * 1024)
         while !mustStop {
-            let ready = Int(max(0, clinux_wait(epoll, &events, Int32(events.count), timeout)))
+            let ready = Int(max(0, clinux_wait(epoll, &events, Int32(events.count), turns.isEmpty ? timeout : 0)))
             // Read once for all events: they are handled within the same millisecond.
             boottime = environment.now().boottime
             if let acceptAgainAt, boottime >= acceptAgainAt { resumeAccepting() }
@@ -76,11 +79,16 @@ struct SocketLoop: ~Copyable {
                 switch events[index].tag {
                 case Self.listenerTag: accept()
                 case Self.inboxTag: takeDelivery()
-                default: serve(events[index], &buffer)
+                default: take(events[index])
                 }
+            }
+            for _ in 0..<replies.limits.connectionsPerTurn {
+                guard let tag = turns.next() else { break }
+                if let descriptor = table.descriptor(of: tag) { serve(descriptor, &buffer) }
             }
             tellOfPriceCalls()
             continueFanOut(atMost: replies.limits.watchersPerTurn)
+            relieve()
             sweep()
         }
         // A state that some watchers have received must reach all of them.
@@ -112,7 +120,6 @@ struct SocketLoop: ~Copyable {
             guard let descriptor = table.descriptor(of: tag) else { continue }
             table[descriptor]?.answer = nil
             table[descriptor]?.connection.answered(answer, replies: &replies, at: boottime)
-            takeCallsReadBefore(descriptor)
             flush(descriptor)
         }
         environment.inbox.refresh(&replies)

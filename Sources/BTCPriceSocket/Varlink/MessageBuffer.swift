@@ -20,6 +20,9 @@ package struct MessageBuffer: Sendable {
     /// Bytes received and not yet returned.
     package var count: Int { bytes.count }
 
+    /// The memory that the buffer takes: the bytes, and those before them that were returned.
+    package var heldBytes: Int { isShared ? bytes.count : bytes.endIndex }
+
     /// Appends received bytes. Whole messages are not copied; see ``detach()``.
     package mutating func append(_ received: ArraySlice<UInt8>) {
         if bytes.isEmpty {

@@ -6,8 +6,10 @@
 #include <malloc.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <linux/sockios.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/types.h>
@@ -33,6 +35,7 @@ static const uint32_t clinux_in = EPOLLIN;
 static const uint32_t clinux_out = EPOLLOUT;
 static const uint32_t clinux_err = EPOLLERR;
 static const uint32_t clinux_hup = EPOLLHUP;
+static const uint32_t clinux_edge = EPOLLET;
 
 static inline int clinux_create(void) {
     return epoll_create1(EPOLL_CLOEXEC);
@@ -56,10 +59,10 @@ static inline int clinux_remove(int epoll, int fd) {
     return epoll_ctl(epoll, EPOLL_CTL_DEL, fd, NULL);
 }
 
-/* epoll_wait(2) with at most 64 events; `timeout` in milliseconds, -1 for none. */
+/* epoll_wait(2) with at most 512 events; `timeout` in milliseconds, -1 for none. */
 static inline int clinux_wait(int epoll, struct clinux_event *events, int capacity, int timeout) {
-    struct epoll_event raw[64];
-    if (capacity > 64) capacity = 64;
+    struct epoll_event raw[512];
+    if (capacity > 512) capacity = 512;
     int count = epoll_wait(epoll, raw, capacity, timeout);
     for (int i = 0; i < count; i++) {
         events[i].events = raw[i].events;
@@ -96,6 +99,13 @@ static inline ssize_t clinux_peer_groups(int fd, gid_t *groups, size_t capacity)
     socklen_t size = (socklen_t)(capacity * sizeof *groups);
     if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &size) < 0) return -1;
     return (ssize_t)(size / sizeof *groups);
+}
+
+/* The bytes, with the kernel's for them, that were sent to a Unix-domain stream socket and that its peer has not read (SIOCOUTQ); -1 with
+   errno set if they are not known. */
+static inline int clinux_unread(int fd) {
+    int count = 0;
+    return ioctl(fd, SIOCOUTQ, &count) < 0 ? -1 : count;
 }
 
 /* Sets the name of the calling thread, as ps(1) shows it: at most 15 bytes (PR_SET_NAME, prctl(2)). */

@@ -68,6 +68,7 @@ final class DaemonLink: @unchecked Sendable {
         case HistoryInterface.unknownCurrency: Problem(.notFound, "There is no history in this currency.")
         case HistoryInterface.disabled: Problem(.notFound, "The daemon keeps no history.")
         case HistoryInterface.unavailable: .unavailable("The history can't be read at present.", retryAfter: 60)
+        case PriceInterface.tooManyConnections: .unavailable("The daemon has too many connections.")
         case PriceInterface.busy: .unavailable("The daemon has too many pending calls.")
         case "\(ServiceInterface.name).MethodNotFound", "\(ServiceInterface.name).InterfaceNotFound",
             "\(ServiceInterface.name).InvalidParameter":

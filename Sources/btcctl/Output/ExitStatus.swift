@@ -50,6 +50,7 @@ struct Complaint: Error, Equatable {
             case .refused(PriceInterface.fetchFailed, let reason?): .noPrice(reason)
             case .refused("\(ServiceInterface.name).PermissionDenied", _): .permissionDenied
             case .refused(PriceInterface.busy, _): .busy
+            case .refused(PriceInterface.tooManyConnections, let limit): .tooManyConnections(limit)
             case .refused(PriceInterface.unknownSource, _): .unknownSource
             case .refused(PriceInterface.unknownCurrency, let reason),
                 .refused(HistoryInterface.unknownCurrency, let reason):
@@ -82,7 +83,8 @@ struct Complaint: Error, Equatable {
         var isForbidden = false
         for error in tried {
             switch error {
-            case .timedOut, .closed:
+            case .closed: return "It closed the connection: 'systemctl status btc-priced' says why."
+            case .timedOut:
                 return "The daemon is running but does not respond. If this lasts, run 'systemctl restart btc-priced'."
             case .unreachable(_, String(cString: strerror(EACCES))): isForbidden = true
             default: break
@@ -188,6 +190,14 @@ struct Complaint: Error, Equatable {
         word: "busy",
         message: "The daemon has too many pending calls. Try again later.",
         status: ExitStatus.tooOld)
+
+    /// - Parameter limit: The limit and its value.
+    static func tooManyConnections(_ limit: String?) -> Complaint {
+        Complaint(
+            word: "busy",
+            message: "The daemon has too many connections\(limit.map { " (\($0))" } ?? ""). Try again later.",
+            status: ExitStatus.tooOld)
+    }
 
     static let tooOldDaemon = Complaint(
         word: "internal",

@@ -201,6 +201,10 @@ class Place:
         self.socket = f"{self.runtime}/{SOCKET_NAME}"
         atexit.register(lambda: [shutil.rmtree(d, ignore_errors=True) for d in (self.state, self.runtime)])
 
+    def share(self):
+        """Lets other users reach the socket."""
+        os.chmod(self.runtime, 0o755)
+
 
 class Logged:
     """A process whose lines on the standard error are kept."""
