@@ -153,6 +153,7 @@ final class EuroWorld: Sendable {
         let before = await world.tick()
         #expect(before.derivation == nil)
         world.korunas.set(nil)
+        world.clock.advance(to: world.clock.offset + .seconds(1))
         do throws(FetchFailure) {
             _ = try await world.engine.refresh(EuroWorld.czk)
             Issue.record("there is no price")

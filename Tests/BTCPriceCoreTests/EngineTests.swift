@@ -144,9 +144,10 @@ import Testing
     }
 
     @Test func `noCache fails if the fetch fails, and keeps the held price`() async throws {
-        let world = World()
+        let world = World(interval: .seconds(10))
         await world.ticker.start()
         _ = await world.tick("68901.23")
+        world.clock.advance(to: .seconds(1))
         let answer = Task { try await world.engine.price(.noCache) }
         await world.primary.isAsked()
         world.primary.fail()
@@ -154,6 +155,34 @@ import Testing
         world.fallback.fail()
         #expect(await answer.result.failure is FetchFailure)
         #expect(await world.engine.state.freshness == .fresh, "the last tick has a value")
+        await world.ticker.stop()
+    }
+
+    @Test func `for a second after a round began, its result is also that of a client that wants a new price`()
+        async throws
+    {
+        let world = World(interval: .seconds(10))
+        await world.ticker.start()
+        _ = await world.tick("68901.23")
+        world.clock.advance(to: .milliseconds(999))
+        #expect(try await world.engine.price(.noCache).quote?.value == price("68901.23"))
+        #expect(world.primary.asks == 1)
+        // A failure, too.
+        world.clock.advance(to: .seconds(1))
+        let failing = Task { try await world.engine.price(.noCache) }
+        await world.primary.isAsked()
+        world.primary.fail()
+        await world.fallback.isAsked()
+        world.fallback.fail()
+        let failure = try #require(await failing.result.failure as? FetchFailure)
+        await #expect(throws: failure) { try await world.engine.price(.noCache) }
+        #expect(world.primary.asks == 2)
+        // After a command of an administrator the sources are requested again.
+        _ = await world.engine.retry(nil)
+        let retried = Task { try await world.engine.price(.noCache) }
+        await world.primary.isAsked()
+        world.primary.answer("68902")
+        #expect(try await retried.value.quote?.value == price("68902"))
         await world.ticker.stop()
     }
 

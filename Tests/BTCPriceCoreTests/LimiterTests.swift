@@ -138,6 +138,7 @@ extension RequestLimiter {
         var waited = 0
         var mostInARow = 0
         var times: [BootTime] = []
+        var timesOfClients: [BootTime] = []
     }
 
     /// Two minutes in which the ticks and these requesters want requests.
@@ -179,6 +180,7 @@ extension RequestLimiter {
                     if wait == 0 {
                         outcome.served[requester, default: 0] += 1
                         outcome.times.append(now)
+                        if requester == .client { outcome.timesOfClients.append(now) }
                     }
                     next[requester] = now + max(wait, 1) + Int64.random(in: 0...2, using: &generator)
                 default:
@@ -209,9 +211,13 @@ extension RequestLimiter {
                 let later = zip(outcome.times, outcome.times.dropFirst(limit.requests))
                 #expect(later.allSatisfy { $1 - $0 >= limit.period.wholeMilliseconds }, note)
             }
-            // In turn: neither gets much more than its part.
+            for limit in source.venue.limits.map(\.tenth) {
+                let later = zip(outcome.timesOfClients, outcome.timesOfClients.dropFirst(limit.requests))
+                #expect(later.allSatisfy { $1 - $0 >= limit.period.wholeMilliseconds }, note)
+            }
+            // In turn: clients do not get much more than their part.
             let (clients, candles) = (outcome.served[.client] ?? 0, outcome.served[.candles] ?? 0)
-            if flood.count > 1 { #expect(abs(clients - candles) <= 5 + clients / 5, note) }
+            if flood.count > 1 { #expect(clients - candles <= 5 + clients / 5, note) }
             #expect(outcome.served.keys.contains { flood.contains($0) } || flood == [.observer], note)
         }
     }

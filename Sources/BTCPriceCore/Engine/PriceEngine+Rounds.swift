@@ -26,7 +26,7 @@ extension PriceEngine {
         lastID += 1
         let (id, currency) = (lastID, tracked.currency)
         let task = Task(executorPreference: executor) { await self.run(currency, id, requester, deadline: deadline) }
-        tracked.shared = TrackedCurrency.SharedRound(id: id, requester: requester, task: task)
+        tracked.shared = TrackedCurrency.SharedRound(id: id, began: clock.now, requester: requester, task: task)
         return id
     }
 
@@ -137,6 +137,11 @@ extension PriceEngine {
         perform(actions, tracked)
         let answer =
             actions.failure.map { Result<PriceState, FetchFailure>.failure($0) } ?? .success(tracked.tracker.state)
+        if case .failure(let failure) = answer {
+            tracked.last = failure.isCancelled ? nil : (finished.began, failure)
+        } else {
+            tracked.last = (finished.began, nil)
+        }
         for waiter in finished.waiters.values { waiter.resume(returning: answer) }
         let waiting = tracked.waiting
         tracked.waiting = [:]

@@ -68,6 +68,10 @@ package actor PriceEngine: TickTarget {
         self.report = report
     }
 
+    /// How long after its begin a round's result is also that of a client that wants a new price. All clients together then cause a
+    /// request a second at most.
+    private static let shareable = Duration.seconds(1)
+
     func tracked(_ currency: Currency) -> TrackedCurrency? { tracked.first { $0.currency == currency } }
 
     /// The first currency, the default if a caller names none. There is always one.
@@ -224,7 +228,10 @@ package actor PriceEngine: TickTarget {
     /// - Returns: The sources whose cooldown was ended, and the rate-limited ones that keep theirs; `nil` if no source has that name.
     package func retry(_ source: String?) -> (retried: [String], kept: [Skipped])? {
         defer { perform(PriceTracker.Actions(), first) }
-        for each in tracked { each.plan.discardConnections(of: source) }
+        for each in tracked {
+            each.plan.discardConnections(of: source)
+            each.last = nil
+        }
         guard source == nil || registry.entries.contains(where: { $0.source.name == source }) else { return nil }
         cooldownsChanged = true
         return registry.retry(source, at: now().boottime)
@@ -243,13 +250,20 @@ package actor PriceEngine: TickTarget {
         for each in tracked { perform(each.tracker.resumed(), each) }
     }
 
-    /// Requests a price now, for a client.
+    /// Requests a price now, for a client, unless a round began less than a second ago: its result is the client's then.
     /// - Parameter currency: The currency; `nil` for the first one.
     /// - Returns: The state with the new price.
     /// - Throws: Why no source gave one. While the ticks are stopped, nothing is requested.
     package func refresh(_ currency: Currency? = nil) async throws(FetchFailure) -> PriceState {
         guard !isPaused else { throw .paused }
         guard let tracked = tracked(currency ?? first.currency) else { throw .notKept }
+        if tracked.shared == nil, let last = tracked.last, last.began.duration(to: clock.now) < Self.shareable {
+            if let failure = last.failure { throw failure }
+            // A pause may have followed, or an exchange or a peer have given an older price.
+            let state = tracked.tracker.state
+            let age = state.observedBoottime.map { now().boottime - $0 } ?? .max
+            if state.freshness == .fresh, age < Self.shareable.wholeMilliseconds { return state }
+        }
         if tracked.plan.derivation == .always, let nearest = base(of: tracked)?.currency {
             // If it fails, the round gives the reason.
             do { _ = try await refresh(nearest) } catch {}

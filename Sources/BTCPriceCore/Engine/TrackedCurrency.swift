@@ -5,6 +5,7 @@ final class TrackedCurrency {
         typealias Waiter = CheckedContinuation<Result<PriceState, FetchFailure>, Never>
 
         let id: Int
+        let began: ContinuousClock.Instant
         let requester: Requester
         let task: Task<Void, Never>
         var waiters: [Int: Waiter] = [:]
@@ -16,6 +17,8 @@ final class TrackedCurrency {
     var plan: CurrencyPlan
     var tracker: PriceTracker
     var shared: SharedRound?
+    /// The last round that ended: when it began, and why it had no price.
+    var last: (began: ContinuousClock.Instant, failure: FetchFailure?)?
     /// Whether the configuration still contains it. If not, a round that was in progress has no effect.
     var isKept = true
     var skippedTicks: Int64 = 0
@@ -49,6 +52,7 @@ final class TrackedCurrency {
     /// - Parameter memory: See ``SelectionRules/memory``.
     func change(to plan: CurrencyPlan, memory: Int64) {
         self.plan = plan
+        last = nil
         tracker.changed(interval: plan.interval, rules: plan.rules, memory: memory, addresses: plan.addresses)
     }
 

@@ -10,6 +10,11 @@ package struct RequestLimit: Sendable, Hashable {
         self.requests = requests
         self.period = period
     }
+
+    /// A tenth of it: in a shorter burst if that still allows ten requests, otherwise over a longer span.
+    var tenth: RequestLimit {
+        requests >= 100 ? RequestLimit(requests / 10, per: period) : RequestLimit(requests, per: period * 10)
+    }
 }
 
 /// The classes of requesters, which share the limits of an exchange.
@@ -32,6 +37,7 @@ package enum Requester: Sendable, Hashable {
 /// the limit in any span of its period, so it needs no history and no window that restarts.
 ///
 /// - The ticks have priority: the others leave them a third of a burst, or without a burst, the time before their next request.
+/// - Clients have a tenth of each limit, all together: they decide when they call, and the limit is that of the machine's address.
 /// - The others are served in turn: if there is not enough for all, the one that has waited longest is next.
 /// - If the ticks leave nothing, a requester that has said when it comes again (for candles or a client's minute) gets every tenth
 ///   request, but not that of two ticks in a row.
@@ -50,6 +56,10 @@ struct RequestLimiter: Sendable {
             let usable = limit.requests >= 10 ? limit.requests * 9 / 10 : limit.requests
             burst = Int64(max(1, usable * 3 / 10))
             spacing = limit.period.wholeMicroseconds / max(1, Int64(usable) - (usable > 1 ? burst : 0))
+        }
+
+        mutating func take(at boottime: BootTime) {
+            arrival = max(arrival, boottime.milliseconds * 1000) + spacing
         }
 
         /// How many requests of a burst are left to the ticks.
@@ -82,6 +92,8 @@ struct RequestLimiter: Sendable {
     static let tickJitter: Int64 = 50
 
     private var gates: [Gate]
+    /// The clients' tenth of each limit.
+    private var gatesOfClients: [Gate]
     private var waiting: [Requester: Waiting] = [:]
     /// The requests of the ticks since another requester waits.
     private var ticksMeanwhile = 0
@@ -90,6 +102,7 @@ struct RequestLimiter: Sendable {
 
     init(_ limits: [RequestLimit]) {
         gates = limits.map(Gate.init)
+        gatesOfClients = limits.map { Gate($0.tenth) }
     }
 
     /// Takes over what an earlier limiter of the same venue has counted. The limits stay.
@@ -97,6 +110,7 @@ struct RequestLimiter: Sendable {
         for index in gates.indices {
             if index < previous.gates.count, previous.gates[index].spacing == gates[index].spacing {
                 gates[index].arrival = previous.gates[index].arrival
+                gatesOfClients[index].arrival = previous.gatesOfClients[index].arrival
             } else if let lastRequest {
                 // As if the whole burst had been used: how much of a changed limit is used is not known.
                 gates[index].arrival = lastRequest.milliseconds * 1000 + gates[index].spacing * gates[index].burst
@@ -116,16 +130,17 @@ struct RequestLimiter: Sendable {
         if requester == .tick {
             // Another one comes now.
             let isTaken = owed.flatMap { waiting[$0]?.comes }.map { abs($0 - boottime) <= Self.tickJitter } == true
-            let opens = max(opens { isTaken && $0.burst > 1 ? 1 : 0 }, boottime)
+            let opens = max(Self.opens(gates) { isTaken && $0.burst > 1 ? 1 : 0 }, boottime)
             return isTaken && gates.contains { $0.burst == 1 } ? max(opens, boottime + Self.tickJitter + 1) : opens
         }
+        if requester == .client, case let own = Self.opens(gatesOfClients, { _ in 0 }), own > boottime { return own }
         let isOwed = requester == owed
         let next = longestWaiting(at: boottime)
         let isNext = isOwed || next == nil || next == requester
         if !isNext, gates.contains(where: { $0.ticksPart + 2 > $0.burst }) {
-            return max(opens { $0.ticksPart }, boottime + Self.tickJitter)
+            return max(Self.opens(gates) { $0.ticksPart }, boottime + Self.tickJitter)
         }
-        let opens = max(opens { isOwed ? 0 : $0.ticksPart + (isNext ? 0 : 1) }, boottime)
+        let opens = max(Self.opens(gates) { isOwed ? 0 : $0.ticksPart + (isNext ? 0 : 1) }, boottime)
         guard let spacing = gates.filter({ $0.burst == 1 }).map({ ($0.spacing + 999) / 1000 }).max(), let nextTick,
             opens + spacing + Self.tickJitter > nextTick.due
         else { return opens }
@@ -160,7 +175,8 @@ struct RequestLimiter: Sendable {
 
     mutating func take(_ requester: Requester, at boottime: BootTime) {
         for index in gates.indices {
-            gates[index].arrival = max(gates[index].arrival, boottime.milliseconds * 1000) + gates[index].spacing
+            gates[index].take(at: boottime)
+            if requester == .client { gatesOfClients[index].take(at: boottime) }
         }
         if requester == .tick {
             ticksMeanwhile += 1
@@ -171,7 +187,7 @@ struct RequestLimiter: Sendable {
         }
     }
 
-    private func opens(leaving room: (Gate) -> Int64) -> BootTime {
+    private static func opens(_ gates: [Gate], _ room: (Gate) -> Int64) -> BootTime {
         BootTime(milliseconds: gates.reduce(.min) { max($0, ($1.opens(leaving: room($1)) + 999) / 1000) })
     }
 
