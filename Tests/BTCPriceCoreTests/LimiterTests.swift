@@ -75,6 +75,18 @@ extension RequestLimiter {
         #expect(limiter.admits(.tick, at: 0))
     }
 
+    @Test func `a client that has used up the clients' part keeps no other requester waiting`() {
+        var limiter = RequestLimiter([RequestLimit(10, per: .seconds(60))])
+        #expect(limiter.admits(.client, at: 0))
+        limiter.take(.client, at: 0)
+        // The exchange allows the next one after 8 s, and the clients' part one of all clients after 86 s.
+        for second in 1...60 as ClosedRange<Int64> {
+            let now = BootTime(milliseconds: second * 1000)
+            if !limiter.admits(.client, at: now) { limiter.wait(.client, at: now, until: now + 5000) }
+        }
+        #expect(limiter.admits(.observer, at: 60_000))
+    }
+
     @Test func `an unused limit is the new one at once, and a used one after a change as if its burst had been used`() {
         var limiter = RequestLimiter([RequestLimit(10, per: .seconds(1))])
         var fresh = RequestLimiter([RequestLimit(1, per: .seconds(10))])

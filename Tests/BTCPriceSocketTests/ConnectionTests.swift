@@ -212,6 +212,19 @@ import Testing
         #expect(client.connection.heldBytes == 20)
     }
 
+    @Test func `calls that are cut by the reads are not counted as held once they are answered`() {
+        var client = Client()
+        let calls = Array(String(repeating: Self.getPrice, count: 1000).utf8)
+        for start in stride(from: 0, to: calls.count, by: 500) {
+            _ = client.sends(Array(calls[start..<min(start + 500, calls.count)]))
+            repeat {
+                _ = client.reads()
+            } while client.connection.proceed(replies: &client.replies, at: 0) != nil || client.connection.wantsOutput
+            #expect(client.connection.heldBytes <= 2 * Self.getPrice.utf8.count)
+        }
+        #expect(client.connection.heldBytes == 0)
+    }
+
     @Test func `an error repeats at most 64 characters of a name`() throws {
         let long = String(repeating: "x", count: 900)
         for text in [

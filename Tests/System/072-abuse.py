@@ -278,7 +278,7 @@ def _():
     assert hits["queuedBytes"]["hits"] > 100, hits
     # The bytes, the parts of their blocks that malloc(3) can't use, and a third of a KiB for each connection.
     assert most < 24 << 10, f"{most} KiB more"
-    said = [line for line in other.lines if "of replies unread" in line]
+    said = [line for line in other.lines if "of unread replies" in line]
     equal(len(said), 1, other.lines)
     assert f"user {crowd.uid} " in said[0], said
     other.stop()

@@ -68,8 +68,7 @@ package actor PriceEngine: TickTarget {
         self.report = report
     }
 
-    /// How long after its begin a round's result is also that of a client that wants a new price. All clients together then cause a
-    /// request a second at most.
+    /// How long after its begin a round's result is also that of a client that wants a new price, if its price is as new.
     private static let shareable = Duration.seconds(1)
 
     func tracked(_ currency: Currency) -> TrackedCurrency? { tracked.first { $0.currency == currency } }

@@ -58,6 +58,9 @@ struct RequestLimiter: Sendable {
             spacing = limit.period.wholeMicroseconds / max(1, Int64(usable) - (usable > 1 ? burst : 0))
         }
 
+        /// As if the whole burst had been used at this time.
+        mutating func useUp(at boottime: BootTime) { arrival = boottime.milliseconds * 1000 + spacing * burst }
+
         mutating func take(at boottime: BootTime) {
             arrival = max(arrival, boottime.milliseconds * 1000) + spacing
         }
@@ -112,8 +115,9 @@ struct RequestLimiter: Sendable {
                 gates[index].arrival = previous.gates[index].arrival
                 gatesOfClients[index].arrival = previous.gatesOfClients[index].arrival
             } else if let lastRequest {
-                // As if the whole burst had been used: how much of a changed limit is used is not known.
-                gates[index].arrival = lastRequest.milliseconds * 1000 + gates[index].spacing * gates[index].burst
+                // How much of a changed limit is used is not known.
+                gates[index].useUp(at: lastRequest)
+                gatesOfClients[index].useUp(at: lastRequest)
             }
         }
     }
@@ -164,6 +168,8 @@ struct RequestLimiter: Sendable {
             hasRefusedTick = owed(at: boottime) == nil
             return
         }
+        // A client that has used up the clients' tenth keeps no other one waiting.
+        if requester == .client, Self.opens(gatesOfClients, { _ in 0 }) > boottime { return }
         if let known = waiting[requester], known.until >= boottime {
             waiting[requester]?.comes = comes
             waiting[requester]?.until = max(known.until, until)

@@ -255,7 +255,7 @@ package final class Reporter: Sendable {
         case .connectionsPerUser: "A client of \(user) was refused: it has \(most) connections already"
         case .messageBytes: "A client of \(user) was disconnected: it sent a call longer than \(most) bytes"
         case .queuedBytes:
-            "Clients of \(user) were disconnected: all together leave more than \(most) bytes of replies unread, and theirs are most"
+            "Clients of \(user) were disconnected: more than \(most) bytes of unread replies and of calls sent in advance were held, or three quarters of this were theirs"
         case .pendingCalls:
             "A call of \(user) was refused: more than \(most) are pending, or three quarters of this are its own"
         case .idleTimeout: "A client of \(user) was disconnected: it made no call for \(most / 1000) s"

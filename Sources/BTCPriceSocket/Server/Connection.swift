@@ -176,7 +176,7 @@ struct Connection {
             return .ask(call)
         }
         do throws(MessageError) {
-            for _ in 0..<replies.limits.callsPerTurn {
+            for _ in 0..<ServerLimits.callsPerTurn {
                 guard let message = try input.next() else {
                     mayHoldCalls = false
                     return nil

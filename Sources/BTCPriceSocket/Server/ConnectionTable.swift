@@ -17,8 +17,10 @@ struct ConnectionTable {
         var answer: Task<Void, Never>?
         let descriptor: Int32
         let uid: UInt32
-        /// Distinguishes connections that had the same descriptor one after the other.
-        let generation: UInt32
+        /// The user's number: of the users with connections, each has another small one.
+        let user: Int
+        /// Unique among the connections, also those that had the same descriptor before.
+        let tag: UInt64
 
         fileprivate mutating func apply<Result>(_ body: (inout Slot) -> Result) -> Result { body(&self) }
     }
@@ -31,20 +33,25 @@ struct ConnectionTable {
     }
 
     private var slots: [Slot?] = []
-    private var shares: [UInt32: Share] = [:]
+    /// The numbers of the users with connections.
+    private var numbers: [UInt32: Int] = [:]
+    /// The shares of the users, by their numbers.
+    private var shares: [Share] = []
+    /// The numbers below that of the shares that no user has.
+    private var free: [Int] = []
     private var generation: UInt32 = 0
 
     private(set) var total = Share()
 
     var count: Int { total.count }
 
-    var users: Int { shares.count }
+    var users: Int { numbers.count }
 
-    func share(of uid: UInt32) -> Share { shares[uid] ?? Share() }
+    func share(of uid: UInt32) -> Share { numbers[uid].map { shares[$0] } ?? Share() }
 
     /// The user whose connections hold most, and what they hold; `nil` without a connection.
     var greatestHolder: (uid: UInt32, share: Share)? {
-        shares.max { $0.value.heldBytes < $1.value.heldBytes }.map { ($0.key, $0.value) }
+        numbers.max { shares[$0.value].heldBytes < shares[$1.value].heldBytes }.map { ($0.key, shares[$0.value]) }
     }
 
     /// The connections of a user that hold anything, those first whose client has not done anything for the longest time.
@@ -69,17 +76,11 @@ struct ConnectionTable {
         let change = with(descriptor) { slot in
             let before = slot.heldBytes
             slot.heldBytes = slot.connection.heldBytes
-            return (slot.uid, slot.heldBytes - before)
+            return (slot.user, slot.heldBytes - before)
         }
-        if let (uid, more) = change, more != 0 { add(Share(heldBytes: more), to: uid) }
-    }
-
-    private mutating func add(_ difference: Share, to uid: UInt32) {
-        total.count += difference.count
-        total.heldBytes += difference.heldBytes
-        shares[uid, default: Share()].count += difference.count
-        shares[uid, default: Share()].heldBytes += difference.heldBytes
-        if share(of: uid).count == 0 { shares[uid] = nil }
+        guard let (user, more) = change, more != 0 else { return }
+        total.heldBytes += more
+        shares[user].heldBytes += more
     }
 
     var descriptors: [Int32] { slots.indices.filter { slots[$0] != nil }.map { Int32($0) } }
@@ -97,8 +98,13 @@ struct ConnectionTable {
 
     /// Calls `body` with a connection's slot in place; `nil` if there is none.
     mutating func with<Result>(_ descriptor: Int32, _ body: (inout Slot) -> Result) -> Result? {
-        guard Int(descriptor) < slots.count else { return nil }
+        guard slots.indices.contains(Int(descriptor)) else { return nil }
         return slots[Int(descriptor)]?.apply(body)
+    }
+
+    /// The same for the connection with a tag.
+    mutating func with<Result>(tag: UInt64, _ body: (inout Slot) -> Result) -> Result? {
+        with(Int32(truncatingIfNeeded: tag)) { $0.tag == tag ? body(&$0) : nil } ?? nil
     }
 
     /// Adds a connection.
@@ -107,32 +113,34 @@ struct ConnectionTable {
         let missing = Int(descriptor) + 1 - slots.count
         if missing > 0 { slots.append(contentsOf: repeatElement(nil, count: missing)) }
         generation &+= 1
+        let tag = UInt64(generation) << 32 | UInt64(UInt32(descriptor))
+        let user = numbers[uid] ?? free.popLast() ?? shares.count
+        if user == shares.count { shares.append(Share()) }
+        numbers[uid] = user
+        shares[user].count += 1
+        total.count += 1
         slots[Int(descriptor)] = Slot(
-            connection: connection, interest: interest, answer: nil, descriptor: descriptor, uid: uid,
-            generation: generation)
-        add(Share(count: 1), to: uid)
-        return Self.tag(descriptor, generation)
+            connection: connection, interest: interest, answer: nil, descriptor: descriptor, uid: uid, user: user,
+            tag: tag)
+        return tag
     }
 
     mutating func remove(_ descriptor: Int32) {
         guard let slot = self[descriptor] else { return }
         slots[Int(descriptor)] = nil
-        add(Share(count: -1, heldBytes: -slot.heldBytes), to: slot.uid)
+        total.count -= 1
+        total.heldBytes -= slot.heldBytes
+        shares[slot.user].count -= 1
+        shares[slot.user].heldBytes -= slot.heldBytes
+        if shares[slot.user].count == 0 {
+            numbers[slot.uid] = nil
+            free.append(slot.user)
+        }
     }
 
-    /// The tag of an open connection.
-    func tag(of descriptor: Int32) -> UInt64 {
-        Self.tag(descriptor, self[descriptor]?.generation ?? 0)
-    }
+    /// The tag of an open connection; 0 for none.
+    func tag(of descriptor: Int32) -> UInt64 { self[descriptor]?.tag ?? 0 }
 
     /// The descriptor of a tag; `nil` if its connection has ended.
-    func descriptor(of tag: UInt64) -> Int32? {
-        let descriptor = Int32(truncatingIfNeeded: tag)
-        guard descriptor >= 0, self[descriptor]?.generation == UInt32(tag >> 32) else { return nil }
-        return descriptor
-    }
-
-    private static func tag(_ descriptor: Int32, _ generation: UInt32) -> UInt64 {
-        UInt64(generation) << 32 | UInt64(UInt32(descriptor))
-    }
+    mutating func descriptor(of tag: UInt64) -> Int32? { with(tag: tag) { $0.descriptor } }
 }

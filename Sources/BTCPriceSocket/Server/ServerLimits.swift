@@ -23,9 +23,9 @@ package struct ServerLimits: Sendable, Hashable {
     /// Watchers served in one turn of the loop, so that a call does not wait for all of them.
     var watchersPerTurn: Int
     /// Calls of a connection that are processed before another one has its turn.
-    let callsPerTurn = 8
+    static let callsPerTurn = 8
     /// Connections that have a turn before the loop looks for new events: another user's call is one of these.
-    let connectionsPerTurn = 16
+    static let connectionsPerTurn = 16
 
     package init(
         connections: Int, messageBytes: Int = 8 * 1024, queuedBytes: Int = 64 << 20, pendingCalls: Int = 4096,

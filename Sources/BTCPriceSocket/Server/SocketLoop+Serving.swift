@@ -6,33 +6,32 @@ import Glibc
 extension SocketLoop {
     /// Takes an event of a connection, which then waits for its turn.
     mutating func take(_ event: clinux_event) {
-        guard let descriptor = table.descriptor(of: event.tag) else { return }
         // Both directions are shut, so no reply can be delivered.
-        if event.events & (clinux_hup | clinux_err) != 0 { return drop(descriptor) }
-        if event.events & clinux_in != 0 { table[descriptor]?.isReadable = true }
-        enterTurns(descriptor)
-    }
-
-    private mutating func enterTurns(_ descriptor: Int32) {
-        let user = table.with(descriptor) { slot in
-            defer { slot.isWaiting = true }
-            return slot.isWaiting ? nil : slot.uid
+        if event.events & (clinux_hup | clinux_err) != 0 {
+            if let descriptor = table.descriptor(of: event.tag) { drop(descriptor) }
+            return
         }
-        if case .some(.some(let user)) = user { turns.enter(table.tag(of: descriptor), of: user) }
+        let user = table.with(tag: event.tag) { slot in
+            if event.events & clinux_in != 0 { slot.isReadable = true }
+            defer { slot.isWaiting = true }
+            return slot.isWaiting ? -1 : slot.user
+        }
+        if let user, user >= 0 { turns.enter(event.tag, of: user) }
     }
 
     /// A connection's turn: writes what waits, reads once, and processes a few calls.
-    mutating func serve(_ descriptor: Int32, _ buffer: inout [UInt8]) {
+    mutating func serve(_ tag: UInt64, _ buffer: inout [UInt8]) {
         environment.inbox.refresh(&replies)
         let now = boottime
-        let request = table.with(descriptor) { slot -> Connection.Request? in
+        let turn = table.with(tag: tag) { slot -> (descriptor: Int32, request: Connection.Request?) in
             slot.isWaiting = false
-            guard slot.write(at: now) else { return nil }
+            guard slot.write(at: now) else { return (slot.descriptor, nil) }
             slot.read(into: &buffer, at: now)
-            return slot.connection.proceed(replies: &replies, at: now)
+            return (slot.descriptor, slot.connection.proceed(replies: &replies, at: now))
         }
-        if let request, let request { fulfil(request, descriptor) }
-        flush(descriptor)
+        guard let turn else { return }
+        if let request = turn.request { fulfil(request, turn.descriptor) }
+        flush(turn.descriptor)
     }
 
     private mutating func fulfil(_ request: Connection.Request, _ descriptor: Int32) {
@@ -103,17 +102,20 @@ extension SocketLoop {
         let next = table.with(descriptor) { slot -> Next in
             guard slot.write(at: now), !slot.connection.isFinished else { return .drop }
             if slot.isWaiting { return .nothing }
-            if slot.connection.hasCallsWaiting { return .turn }
+            if slot.connection.hasCallsWaiting {
+                slot.isWaiting = true
+                return .turn(slot.tag, user: slot.user)
+            }
             let events = slot.connection.interest
             defer { slot.interest = events }
-            return events == slot.interest ? .nothing : .register(events)
+            return events == slot.interest ? .nothing : .register(events, slot.tag)
         }
         table.count(heldBy: descriptor)
         for limit in replies.takeHits() { tell(limit, of: table[descriptor]?.uid ?? .max) }
         switch next {
         case .drop: drop(descriptor)
-        case .turn: enterTurns(descriptor)
-        case .register(let events): _ = clinux_modify(epoll, descriptor, events, table.tag(of: descriptor))
+        case .turn(let tag, let user): turns.enter(tag, of: user)
+        case .register(let events, let tag): _ = clinux_modify(epoll, descriptor, events, tag)
         case .nothing, nil: break
         }
     }
@@ -123,9 +125,9 @@ extension SocketLoop {
         /// It is finished, or writing failed.
         case drop
         /// Calls wait for another turn.
-        case turn
+        case turn(UInt64, user: Int)
         /// Register for these events.
-        case register(UInt32)
+        case register(UInt32, UInt64)
         case nothing
     }
 
@@ -144,8 +146,10 @@ extension SocketLoop {
     /// While the connections take too much memory, closes those that have been unread longest of the user who holds most. An eighth of a
     /// user's share is made free at a time: to look for them takes longer than to close them.
     mutating func relieve() {
-        let limits = replies.limits
         mostHeld = max(mostHeld, table.total.heldBytes)
+        // Nobody is above the limit of one user otherwise, nor all above that of all.
+        guard table.total.heldBytes > replies.limits.queuedBytesPerUser else { return }
+        let limits = replies.limits
         while let (uid, share) = table.greatestHolder,
             share.heldBytes > limits.queuedBytesPerUser || table.total.heldBytes > limits.queuedBytes
         {
@@ -175,7 +179,8 @@ extension ConnectionTable.Slot {
     /// Writes as much as possible.
     /// - Returns: Whether the connection is still usable.
     fileprivate mutating func write(at boottime: BootTime) -> Bool {
-        while connection.wantsOutput, connection.mayWrite({ clinux_unread(descriptor) <= 0 }) {
+        // While the kernel reports that the client has read everything, it still counts 1 (sock_wfree() in net/core/sock.c).
+        while connection.wantsOutput, connection.mayWrite({ clinux_unread(descriptor) <= 1 }) {
             let count = connection.withOutput { send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
             if count >= 0 {
                 connection.wrote(count, at: boottime)

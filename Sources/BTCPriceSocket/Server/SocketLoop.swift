@@ -82,9 +82,9 @@ struct SocketLoop: ~Copyable {
                 default: take(events[index])
                 }
             }
-            for _ in 0..<replies.limits.connectionsPerTurn {
+            for _ in 0..<ServerLimits.connectionsPerTurn {
                 guard let tag = turns.next() else { break }
-                if let descriptor = table.descriptor(of: tag) { serve(descriptor, &buffer) }
+                serve(tag, &buffer)
             }
             tellOfPriceCalls()
             continueFanOut(atMost: replies.limits.watchersPerTurn)

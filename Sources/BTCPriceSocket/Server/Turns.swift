@@ -5,21 +5,24 @@ import DequeModule
 /// Users take turns, and so do the connections of each. Between two turns of a user, each other user that waits has one.
 struct Turns {
     /// The users with waiting connections, in the order of their turns.
-    private var users: Deque<UInt32> = []
-    private var waiting: [UInt32: Deque<UInt64>] = [:]
+    private var users: Deque<Int> = []
+    /// The waiting connections of each user.
+    private var lines: [Deque<UInt64>] = []
 
     var isEmpty: Bool { users.isEmpty }
 
     /// Adds a connection, behind the others of its user.
-    mutating func enter(_ connection: UInt64, of user: UInt32) {
-        if waiting[user] == nil { users.append(user) }
-        waiting[user, default: []].append(connection)
+    /// - Parameter user: The user's number, see ``ConnectionTable/Slot/user``.
+    mutating func enter(_ connection: UInt64, of user: Int) {
+        while lines.count <= user { lines.append([]) }
+        if lines[user].isEmpty { users.append(user) }
+        lines[user].append(connection)
     }
 
     /// Removes and returns the connection whose turn it is; `nil` if none waits.
     mutating func next() -> UInt64? {
-        guard let user = users.popFirst(), let connection = waiting[user]?.popFirst() else { return nil }
-        if waiting[user]?.isEmpty == false { users.append(user) } else { waiting[user] = nil }
+        guard let user = users.popFirst(), let connection = lines[user].popFirst() else { return nil }
+        if !lines[user].isEmpty { users.append(user) }
         return connection
     }
 }

@@ -20,7 +20,7 @@ package struct MessageBuffer: Sendable {
     /// Bytes received and not yet returned.
     package var count: Int { bytes.count }
 
-    /// The memory that the buffer takes: the bytes, and those before them that were returned.
+    /// The memory that the buffer takes, at most twice the bytes in it after ``detach()``.
     package var heldBytes: Int { isShared ? bytes.count : bytes.endIndex }
 
     /// Appends received bytes. Whole messages are not copied; see ``detach()``.
@@ -59,8 +59,11 @@ package struct MessageBuffer: Sendable {
         }
     }
 
-    /// Copies the remaining bytes, so that the caller can reuse their memory.
+    /// Copies the remaining bytes if they are in the caller's memory, so that it can reuse that, or if most of those before them were
+    /// returned.
     package mutating func detach() {
-        if isShared || bytes.isEmpty { (bytes, isShared) = (bytes.isEmpty ? [] : Array(bytes)[...], false) }
+        if isShared || bytes.startIndex >= bytes.count {
+            (bytes, isShared) = (bytes.isEmpty ? [] : Array(bytes)[...], false)
+        }
     }
 }
