@@ -31,12 +31,7 @@ enum ExchangeTrials {
             if let body {
                 trial = ExchangeTrial(exchange, body: body)
             } else {
-                let key: String?
-                do {
-                    key = try exchange.credential.flatMap { try Credentials(environment: environment).secret($0) }
-                } catch {
-                    throw SettingsError("\(error)")
-                }
+                let key = try key(exchange.credential, environment)
                 trial = try await trying(settings) { client, clock in
                     let access = Exchange.Access(
                         client: client, baseURL: source.address, secondURL: source.secondURL, key: key)
@@ -47,7 +42,10 @@ enum ExchangeTrials {
             if let body {
                 trial = ExchangeTrial(rates, body: body)
             } else {
-                trial = try await trying(settings) { client, clock in await ExchangeTrial(rates, client, on: clock) }
+                let key = try key(rates.description.credential, environment)
+                trial = try await trying(settings) { client, clock in
+                    await ExchangeTrial(rates, rates.access(client, key: key), on: clock)
+                }
             }
         } else {
             let builtIn = settings.exchanges.map(\.name)
@@ -58,6 +56,14 @@ enum ExchangeTrials {
         }
         print(trial.lines.joined(separator: "\n"))
         return trial.isGood
+    }
+
+    private static func key(_ credential: String?, _ environment: [String: String]) throws(SettingsError) -> String? {
+        do {
+            return try credential.flatMap { try Credentials(environment: environment).secret($0) }
+        } catch {
+            throw SettingsError("\(error)")
+        }
     }
 
     /// Runs a trial that sends requests.

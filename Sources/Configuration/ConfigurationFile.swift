@@ -17,6 +17,11 @@ package struct ConfigurationFile {
         package var name: String { names.joined(separator: ".") }
     }
 
+    /// A key of several names in the syntax of the file: `require."/pair"`.
+    package static func key(_ names: some Sequence<String>) -> String {
+        names.map { $0.wholeMatch(of: /[A-Za-z0-9_-]+/) == nil ? "\(RawValue.text($0))" : $0 }.joined(separator: ".")
+    }
+
     /// The values in the order of their lines, those of one line in the order of their names.
     package let values: [Entry]
     private let path: String

@@ -26,6 +26,9 @@ package struct ConfigurationTable: Sendable {
         entries.first { $0.name == key }?.value
     }
 
+    /// Whether a key is set.
+    package func has(_ key: String) -> Bool { value(key) != nil }
+
     package func text(_ key: String) throws(SettingsError) -> String? {
         guard let value = value(key) else { return nil }
         guard case .text(let text) = value else { throw error(key, "must be a text in quotation marks") }

@@ -17,6 +17,8 @@ extension RawValue: CustomStringConvertible {
         case .integer(let number): "\(number)"
         case .flag(let isOn): "\(isOn)"
         case .list(let elements): "[\(elements.map(Self.quoted).joined(separator: ", "))]"
+        // Only an empty one is a value.
+        case .other("table"): "{}"
         case .other(let type): "a \(type)"
         }
     }

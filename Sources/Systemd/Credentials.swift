@@ -40,6 +40,9 @@ package struct Credentials: Sendable {
         guard count <= Self.longest, let text = String(validating: bytes[..<count], as: UTF8.self) else {
             throw Failure(description: "the credential \(path) is not a text of at most \(Self.longest) bytes")
         }
+        guard
+            text.unicodeScalars.allSatisfy({ $0.properties.isWhitespace || $0.properties.generalCategory != .control })
+        else { throw Failure(description: "the credential \(path) contains a control character") }
         let secret = text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
         return secret.isEmpty ? nil : secret
     }

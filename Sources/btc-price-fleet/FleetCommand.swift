@@ -110,5 +110,14 @@ struct BrokerOptions {
         key = line.text(Self.keyFile)
         user = line.text(Self.userName)
         passwordFile = line.text(Self.password)
+        // Without effect, somebody would believe in an encryption or a password that is not there.
+        if !broker.isEncrypted,
+            let option = [Self.authorities, Self.certificateFile, Self.keyFile].first(where: line.has)
+        {
+            throw UsageError("\(option.name) has no effect with mqtt://: write mqtts://, or leave it out")
+        }
+        if passwordFile != nil, user == nil {
+            throw UsageError("\(Self.password.name) has no effect without \(Self.userName.name): give both")
+        }
     }
 }

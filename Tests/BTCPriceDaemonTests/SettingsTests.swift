@@ -3,6 +3,7 @@ import BTCPriceNetworking
 import CommandLine
 import Configuration
 import FoundationEssentials
+import Glibc
 import Logging
 import TestSupport
 import Testing
@@ -328,6 +329,46 @@ import Testing
         #expect(try read(file: "currencies = [\"USD\", \"GBP\"]\nreference-rates = []").currencies.count == 2)
     }
 
+    @Test(arguments: Exchange.all.map(\.name))
+    func `an exchange that is described anew is requested where its description says`(
+        name: String
+    ) throws {
+        let settings = try read(
+            file: """
+                sources = ["\(name)"]
+                currencies = ["USD", "CHF"]
+                [exchange.\(name)]
+                url = "https://mirror.example/ticker"
+                price = "/last"
+                markets = { USD = {} }
+                """)
+        let source = try #require(settings.first.sources.first)
+        #expect(source.address == "https://mirror.example")
+        #expect(source.secondURL == nil && source.streamURLs.isEmpty)
+        #expect(settings.elsewhere.isEmpty)
+        #expect(settings.listing.contains("source.\(name).url = \"https://mirror.example\"  # the default"))
+        // It no longer has the other currencies.
+        #expect(!settings.currencies[1].sources.map(\.name).contains(name))
+        #expect(settings.currencies[1].derivation == (name == "kraken" ? .always : .fallback))
+        let mirrored = try read(["--source-\(name)-url", "https://other.example"], file: "sources = [\"\(name)\"]")
+        #expect(mirrored.first.sources.first?.address == "https://other.example")
+    }
+
+    @Test func `a peer can't have the name of a described exchange`() {
+        let file = """
+            sources = ["mine"]
+            source.mine.socket = "/run/alpha/io.btcpriced.Price"
+            [exchange.mine]
+            url = "https://api.example.com/ticker"
+            price = "/last"
+            markets = { USD = {} }
+            """
+        #expect(
+            complaint(file: file)
+                == "c.toml, line 2: source.mine.socket: mine is an exchange, by its description: give the peer another name"
+        )
+    }
+
     @Test func `a reload names changed keys and descriptions`() throws {
         func settings(_ limits: String, _ more: String = "") throws -> Settings {
             try read(
@@ -349,6 +390,87 @@ import Testing
 
     @Test func `an invalid line is an error even if it is overridden`() {
         #expect(complaint(["--tick-interval-ms", "1000"], file: "tick.interval-ms = 1") != nil)
+    }
+
+    @Test func `only a file that does not exist is absent; one that can't be seen is an error`() throws {
+        let directory = TemporaryDirectory()
+        #expect(try !Directories.exists("\(directory.path)/none/config.toml"))
+        try "".write(toFile: "\(directory.path)/file", atomically: true, encoding: .utf8)
+        #expect(try Directories.exists("\(directory.path)/file"))
+        #expect(try !Directories.exists("\(directory.path)/file/config.toml"))
+        let long = "\(directory.path)/\(String(repeating: "x", count: 300))"
+        #expect(throws: SettingsError("\(long): File name too long")) { try Directories.exists(long) }
+        symlink("\(directory.path)/none", "\(directory.path)/link")
+        #expect(throws: SettingsError("\(directory.path)/link: it is a link to a file that does not exist")) {
+            try Directories.exists("\(directory.path)/link")
+        }
+    }
+
+    @Test func `a currency that was replaced is a warning, and its successor is kept`() throws {
+        let settings = try read(
+            file: "currencies = [\"USD\", \"BGN\", \"HRK\", \"SLL\"]\ncurrency.BGN.interval-ms = 5000\n")
+        #expect(settings.currencies.map(\.currency.rawValue) == ["USD", "EUR", "SLE"])
+        #expect(
+            settings.warnings == [
+                "c.toml, line 2: currency.BGN.interval-ms: BGN was replaced by EUR, and the key is ignored: write currency.EUR.interval-ms",
+                "c.toml, line 1: currencies: BGN was replaced by EUR: write that",
+                "c.toml, line 1: currencies: HRK was replaced by EUR: write that",
+                "c.toml, line 1: currencies: SLL was replaced by SLE: write that",
+            ])
+        #expect(try read(["--currencies", "USD,EUR,BGN"]).currencies.map(\.currency.rawValue) == ["USD", "EUR"])
+        #expect(complaint(file: "currencies = [\"USD\", \"USD\"]") != nil)
+    }
+
+    @Test func `the printed configuration is a valid one, with the descriptions`() throws {
+        let settings = try read(
+            file: """
+                currencies = ["USD", "EUR"]
+                currency.EUR.sources = ["mine"]
+                [exchange.mine]
+                url = "https://api.example.com/{name}"
+                price = "/last"
+                require = { "/a.b" = "{name}" }
+                markets = { EUR = {} }
+                """)
+        let printed = settings.listing.replacing(/(?m)^.*directory = .*$/, with: "")
+        let again = try read(file: printed)
+        #expect(again.currencies[1].sources.map(\.address) == ["https://api.example.com"])
+        #expect(again.descriptions == settings.descriptions)
+        #expect(again.first.sources.map(\.address) == settings.first.sources.map(\.address))
+    }
+
+    @Test(arguments: [
+        (
+            "sources = [\"alpha\"]\nsource.alpha.socket = \"/run/alpha\"\nsource.alpha.timeout-ms = 100",
+            "c.toml, line 3: source.alpha.timeout-ms: alpha is a peer, and has no timeout-ms: remove the key"
+        ),
+        (
+            "socket.path = \"/\(String(repeating: "s", count: 120))\"",
+            "c.toml, line 1: socket.path = \"/\(String(repeating: "s", count: 120))\": must be an absolute path of at most 107 bytes"
+        ),
+        (
+            "[exchange.mine]\nurl = \"https://x.example/\"\nprice = \"/p\"\ncredential = \"../key\"\nmarkets = { USD = {} }",
+            "c.toml, line 4: exchange.mine.credential = \"../key\": must be the name of a credential, without a path"
+        ),
+    ])
+    func `what can't be meant is an error that says what to write`(file: String, expected: String) {
+        #expect(complaint(file: file) == expected)
+    }
+
+    @Test func `a key of a source of rates without an effect is a warning`() throws {
+        let file = """
+            [reference-rate.book]
+            url = "https://rates.example/latest"
+            base = "EUR"
+            price = "/rates/{QUOTE}"
+            time = "/date"
+            time-is = "book"
+            limits = ["1/1s"]
+            """
+        #expect(
+            try read(file: file).warnings == [
+                "c.toml: reference-rate.book.limits has no effect, and is ignored: rates are requested about four times a day"
+            ])
     }
 
     @Test func `a named file must exist, the default one need not`() throws {

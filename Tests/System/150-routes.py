@@ -5,11 +5,11 @@ import ctypes
 import datetime
 import http.server
 import os
-import select
 import socketserver
 import struct
 
 from lib.btcpriced import *
+from lib.proxies import ADDRESS, NAME, Proxy
 from lib.wallclock import WallClock
 from lib.secure import ANOTHER_HOST, Exchange
 from lib.certificates import SIMULATOR
@@ -98,99 +98,6 @@ def _():
 
 # --- Proxies ---------------------------------------------------------------------------------------------------------
 
-class Proxy:
-    """An HTTP proxy (CONNECT and absolute addresses) or a SOCKS5 one, with the requested hosts."""
-
-    def __init__(self, kind, host="127.0.0.1"):
-        proxy = self
-        self.targets = []
-
-        class Handler(socketserver.BaseRequestHandler):
-            def handle(self):
-                getattr(proxy, kind)(self.request)
-
-        class Server(socketserver.ThreadingTCPServer):
-            daemon_threads = True
-            allow_reuse_address = True
-
-            def handle_error(self, *_):
-                pass  # The client has closed the connection.
-        self.server = Server((host, 0), Handler)
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-        self.url = f"{'socks5' if kind.startswith('socks5') else 'http'}://{host}:{self.server.server_address[1]}"
-
-    def stop(self):
-        self.server.shutdown()
-        self.server.server_close()
-
-    def http(self, client):
-        head = b""
-        while b"\r\n\r\n" not in head:
-            part = client.recv(65536)
-            if not part:
-                return
-            head += part
-        method, target, _ = head.split(b"\r\n")[0].decode().split(" ")
-        if method == "CONNECT":
-            self.targets.append(target)
-            server = self.reach(*target.rsplit(":", 1))
-            # The text of tinyproxy and others.
-            client.sendall(b"HTTP/1.0 200 Connection established\r\n\r\n")
-        else:
-            authority = target.split("/")[2]
-            self.targets.append(authority)
-            server = self.reach(*authority.rsplit(":", 1))
-            server.sendall(head.replace(target.encode(), ("/" + target.split("/", 3)[3]).encode(), 1))
-        self.relay(client, server)
-
-    def socks5(self, client):
-        version, count = client.recv(2)
-        client.recv(count)
-        client.sendall(b"\x05\x00")
-        _, _, _, kind = client.recv(4)
-        if kind == 1:
-            host = socket.inet_ntoa(client.recv(4))
-        else:
-            host = client.recv(client.recv(1)[0]).decode()
-        port = struct.unpack(">H", client.recv(2))[0]
-        self.targets.append(f"{host}:{port}")
-        server = self.reach(host, port)
-        client.sendall(b"\x05\x00\x00\x01\x7f\x00\x00\x01\x00\x00")
-        self.relay(client, server)
-
-    def refusing(self, client):
-        client.recv(65536)
-        client.sendall(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n")
-
-    def demanding(self, client):
-        client.recv(65536)
-        client.sendall(b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n")
-
-    def lingering(self, client):
-        client.recv(65536)
-        # As with old proxies: the page ends with the connection, which stays open for long.
-        client.sendall(b"HTTP/1.0 403 Forbidden\r\nContent-Type: text/html\r\n\r\n<html>")
-        client.recv(65536)
-
-    def socks5_demanding(self, client):
-        client.recv(65536)
-        client.sendall(b"\x05\xff")
-
-    @staticmethod
-    def reach(host, port):
-        # A name that only the proxy knows.
-        return socket.create_connection(("127.0.0.1" if host == "exchange.test" else host, int(port)))
-
-    @staticmethod
-    def relay(one, other):
-        while True:
-            for ready in select.select([one, other], [], [])[0]:
-                data = ready.recv(65536)
-                if not data:
-                    return
-                (other if ready is one else one).sendall(data)
-
-
 for kind in ("http", "socks5"):
     for secure in (False, True):
         def define(kind, secure):
@@ -198,14 +105,27 @@ for kind in ("http", "socks5"):
             def _():
                 simulator, place, proxy = Simulator(secure=secure), Place(), Proxy(kind)
                 # The proxy resolves the name. For plain HTTP it is an address.
-                url = simulator.urls["binance"].replace("127.0.0.1", "exchange.test" if secure else "127.0.0.1")
+                host = NAME if secure else ADDRESS
+                url = simulator.urls["binance"].replace("127.0.0.1", host)
                 arguments = ["--tls-ca-file", simulator.authority] if secure else []
                 daemon = Daemon(place, {"binance": url}, "--proxy-url", proxy.url, *arguments, sources=["binance"])
                 equal(fresh(place)["quote"]["source"], "binance")
-                equal({target.rsplit(":", 1)[0] for target in proxy.targets}, {"exchange.test" if secure else "127.0.0.1"})
+                equal({target.rsplit(":", 1)[0] for target in proxy.targets}, {host})
                 proxy.stop()
                 daemon.stop()
         define(kind, secure)
+
+
+@scenario("an exchange on this machine is not requested through a proxy, which would connect to its own machine", beside=True)
+def _():
+    for kind in ("http", "socks5"):
+        for host in ("127.0.0.1", "localhost"):
+            simulator, place, proxy = Simulator(), Place(), Proxy(kind)
+            url = simulator.urls["binance"].replace("127.0.0.1", host)
+            daemon = Daemon(place, {"binance": url}, "--proxy-url", proxy.url, sources=["binance"])
+            equal((fresh(place)["quote"]["source"], proxy.targets), ("binance", []))
+            proxy.stop()
+            daemon.stop()
 
 
 @scenario("an absent proxy, one that refuses, and one that wants a password is reported as the cause")
@@ -215,10 +135,12 @@ def _():
     cases = [
         (unused_url(), "the proxy: Connection refused"), (Proxy("refusing").url, refused), (Proxy("lingering").url, refused),
         (Proxy("demanding").url, demanded), (Proxy("socks5_demanding").url, demanded),
+        (Proxy("socks5_refusing").url, f"{refused}: connection refused"),
     ]
+    urls = {"binance": simulator.urls["binance"].replace("127.0.0.1", NAME)}
     for url, reason in cases:
         place, expected = Place(), f"binance gave no price: not reached: {reason}"
-        daemon = Daemon(place, simulator.urls, "--proxy-url", url, "--tls-ca-file", simulator.authority, sources=["binance"])
+        daemon = Daemon(place, urls, "--proxy-url", url, "--tls-ca-file", simulator.authority, sources=["binance"])
         wait_until(lambda: daemon.said(expected), what=lambda: f"{expected!r} in {daemon.lines}")
         daemon.stop()
 
@@ -226,9 +148,9 @@ def _():
 @scenario("through a proxy an exchange at an address needs a certificate for its own address, not for the proxy's")
 def _():
     for kind in ("http", "socks5"):
-        for name, refused in (("127.0.0.1", None), ("127.0.0.2", ANOTHER_HOST)):
+        for name, refused in ((ADDRESS, None), ("127.0.0.2", ANOTHER_HOST)):
             exchange, place, proxy = Exchange(name), Place(), Proxy(kind, "127.0.0.2")
-            daemon = Daemon(place, {"binance": exchange.url}, "--proxy-url", proxy.url, "--tls-ca-file", exchange.authority, sources=["binance"])
+            daemon = Daemon(place, {"binance": exchange.url.replace("127.0.0.1", ADDRESS)}, "--proxy-url", proxy.url, "--tls-ca-file", exchange.authority, sources=["binance"])
             exchange.expect(place, daemon, refused)
             daemon.stop()
 
@@ -370,9 +292,11 @@ def _():
         place = Place()
         daemon = Daemon(
             place, {"binance": "http://silent-a.test:1", "coinbase": "http://silent-b.test:1"})
+        # The state says only that no exchange can be reached, if both lookups are pending.
+        failure = lambda: btcctl(place, "sources", "--json").json["sources"][0]["lastFailure"] or {}
         wait_until(
-            lambda: "binance: not reached: no name server responds for silent-a.test" in (state(place)["failure"] or ""),
-            what=lambda: f"the reason; {state(place)}")
+            lambda: failure().get("reason") == "not reached: no name server responds for silent-a.test",
+            what=lambda: f"the reason; {failure()}")
         status, seconds = daemon.stop()
         equal(status, 0)
         assert seconds < 5, f"it took {seconds} s to stop"

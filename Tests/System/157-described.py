@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Exchanges that are described in files: the library, a user's own, and mistakes."""
 
+import http.server
 import os
 import subprocess
 import time
@@ -61,6 +62,42 @@ def _():
     contains(second.stderr, "Address already in use")
     without = subprocess.run([*command[:1], "--certificates", "/nowhere"], capture_output=True, text=True, timeout=30)
     contains(without.stderr, "/nowhere/server.pem and /nowhere/server.key are not a certificate and its key")
+
+
+@scenario("a source of rates is sent its headers with the credential", beside=True)
+def _():
+    got, place = [], Place()
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            got.append((self.path, self.headers["Authorization"]))
+            body = json.dumps({"date": time.strftime("%Y-%m-%d", time.gmtime()), "rates": {"USD": 1.1}}).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *arguments):
+            pass
+    server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    config = write(place, f"""
+reference-rates = ["book"]
+[reference-rate.book]
+url = "http://127.0.0.1:{server.server_address[1]}/latest"
+base = "EUR"
+price = "/rates/{{QUOTE}}"
+time = "/date"
+time-is = "book"
+credential = "book"
+headers = {{ Authorization = "Bearer {{credential}}" }}
+""")
+    write(place, "sesame\n", name="book")
+    result = subprocess.run(
+        [BINARIES / "btc-priced", "--config", config, "--try", "book"], capture_output=True, text=True,
+        env={**os.environ, "CREDENTIALS_DIRECTORY": place.state})
+    equal((result.returncode, got), (0, [("/latest", "Bearer sesame")]), result.stdout + result.stderr)
+    server.shutdown()
 
 
 @scenario("a user's exchange of eight lines is used like a built-in one", beside=True)

@@ -5,6 +5,7 @@ import os
 import pty
 
 from lib.btcpriced import *
+from lib.proxies import NAME, Proxy
 from lib.rates import RateServer
 
 
@@ -266,6 +267,12 @@ def secure():
     return {"url": market.urls["binance"], "authority": market.authority}
 
 
+def proxied():
+    """An exchange whose name only the proxy knows."""
+    market = Simulator()
+    return {"url": market.urls["binance"].replace("127.0.0.1", NAME), "proxy": Proxy("http").url}
+
+
 shows("sources", ALONE, 'sources = ["bitstamp"]\n', "quote.source", "bitstamp")
 shows("currency.EUR.sources", EUROS.format("coinbase", 1000), EUROS.format("bitstamp", 1000), "quote.source", "bitstamp", "EUR")
 shows("mode", "quorum = 2\n", 'quorum = 2\nmode = "median"\n', "quote.source", "median")
@@ -277,7 +284,8 @@ shows("source.binance.url", ALONE + f'source.binance.url = "{unused_url()}"\n', 
       needs=trading)
 shows("source.alpha.socket", 'sources = ["alpha"]\nsource.alpha.socket = "{first}"\n', 'sources = ["alpha"]\nsource.alpha.socket = "{second}"\n',
       "quote.value", "68950", needs=peers)
-shows("proxy.url", "", f'proxy.url = "http://127.0.0.1:{free_port()}"\n', "freshness", "stale")
+shows("proxy.url", ALONE + 'source.binance.url = "{url}"\n', ALONE + 'source.binance.url = "{url}"\nproxy.url = "{proxy}"\n', "freshness", "fresh",
+      needs=proxied)
 shows("tls.ca-file", ALONE + 'source.binance.url = "{url}"\n', ALONE + 'source.binance.url = "{url}"\ntls.ca-file = "{authority}"\n',
       "freshness", "fresh", needs=secure)
 

@@ -433,12 +433,12 @@ def _():
 
 # --- Addresses and permitted hosts -----------------------------------------------------------------------------------
 
-@scenario("the gateway serves only its own host names, and pages of other sites only if they are listed")
+@scenario("the gateway serves only its own host names and addresses, and pages of other sites only if they are listed")
 def _():
     world = World("--hosts", "Shop.internal,host.docker.internal", "--origins", "https://shop.example", currencies=("USD",))
-    for host in ("localhost", f"127.0.0.1:{world.gateway.port}", "shop.internal:99", "HOST.docker.internal"):
+    for host in ("localhost", f"127.0.0.1:{world.gateway.port}", "shop.internal:99", "HOST.docker.internal", "10.0.0.1", "[2001:db8::1]:80"):
         equal(world.get("/v1/price", Host=host).status, 200, host)
-    for host in ("evil.example", "127.0.0.1.evil.example", "10.0.0.1"):
+    for host in ("evil.example", "127.0.0.1.evil.example", "10.1"):
         for path in ("/v1/price", "/", "/metrics", "/nothing"):
             problem(world.get(path, Host=host), 421)
     problem(world.get("/v1/price", Origin="https://evil.example"), 403)

@@ -485,10 +485,12 @@ def _():
             (["publish", "--broker", "mqtts://a", "--name", "Al/pha"], 64, "a name has lower-case letters"), (["nothing"], 64, "nothing"),
             (["follow", "--broker", "mqtts://a", "--publishers", "a,../b"], 64, "a name has lower-case letters"),
             (["follow", "--broker", "mqtts://a", "--publishers", ""], 64, "a name has lower-case letters"),
+            (["publish", "--broker", "mqtt://a", "--name", "alpha", "--ca-file", "/x"], 64, "--ca-file has no effect with mqtt://"),
+            (["follow", "--broker", "mqtts://a", "--password-file", "/x"], 64, "--password-file has no effect without --user"),
             (["follow", "--broker", "mqtts://a", "--ca-file", "/nowhere"], 1, "cannot read /nowhere"),
             (["follow", "--broker", "mqtts://a", "--key", "/dev/null"], 1, "belong together"),
             (["follow", "--broker", "mqtts://a", "--directory", "/nowhere", "--publishers", "alpha"], 1, "/nowhere/alpha"),
-            (["follow", "--broker", "mqtts://a", "--password-file", "/nowhere"], 1, "cannot read")):
+            (["follow", "--broker", "mqtts://a", "--user", "joe", "--password-file", "/nowhere"], 1, "cannot read")):
         done = run(*arguments)
         equal(done.returncode, status, (arguments, done.stderr))
         assert word in done.stderr, (arguments, done.stderr)

@@ -126,6 +126,13 @@ import Testing
         #expect(try credentials.secret("key") == "abc123")
         write(Array("\n".utf8))
         #expect(try credentials.secret("key") == nil)
+        write(Array("abc\u{1}123\n".utf8))
+        #expect(
+            throws: Credentials.Failure(
+                description: "the credential \(directory.path)/key contains a control character")
+        ) {
+            try credentials.secret("key")
+        }
         write([0xFF])
         #expect(throws: Credentials.Failure.self) { try credentials.secret("key") }
         write(Array(repeating: 0x61, count: 5000))

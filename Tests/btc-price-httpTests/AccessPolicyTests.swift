@@ -27,12 +27,16 @@ import Testing
 
     @Test(arguments: [
         "localhost", "LOCALHOST:8340", "localhost.", "127.0.0.1", "127.0.0.1:8340", "host.docker.internal:80",
+        // Another site can't make an address its own name.
+        "192.168.1.205:8340", "10.96.0.10", "127.0.0.2", "[fd00::5]:8340", "[::1]",
     ])
-    func `the gateway's own names and addresses are served`(host: String) {
+    func `the gateway's own names and all addresses are served`(host: String) {
         #expect(refusal(host: host) == nil)
     }
 
-    @Test(arguments: ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "127.0.0.2", "", "[::1]"])
+    @Test(arguments: [
+        "evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "", "1.2.3", "0x7f.1", "2130706433",
+    ])
     func `any other name is misdirected`(host: String) {
         #expect(refusal(host: host) == 421)
     }

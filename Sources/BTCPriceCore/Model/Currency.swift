@@ -13,6 +13,15 @@ package struct Currency: RawRepresentable, Sendable, Hashable, CustomStringConve
         guard Self.isCode(self) else { return nil }
     }
 
+    /// The currency that replaced another one, which is no code of ISO 4217 any more; `nil` for any other text.
+    package static func successor(of code: String) -> Currency? { successors[code].flatMap(Currency.init(rawValue:)) }
+
+    /// ISO 4217, list three, of those that ended after bitcoin began.
+    private static let successors = [
+        "ANG": "XCG", "BGN": "EUR", "BYR": "BYN", "CUC": "CUP", "EEK": "EUR", "HRK": "EUR", "LTL": "EUR", "LVL": "EUR",
+        "MRO": "MRU", "SKK": "EUR", "SLL": "SLE", "STD": "STN", "VEF": "VES", "ZMK": "ZMW", "ZWL": "ZWG",
+    ]
+
     private init(letters: String) {
         self.letters = letters.utf8.reduce(0) { $0 << 8 | UInt32($1) }
     }

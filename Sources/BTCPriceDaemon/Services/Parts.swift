@@ -34,7 +34,7 @@ struct Parts: Sendable {
         running.value = RunningSettings(settings: settings, unusable: sources.unusable)
         await ticker.change(settings.intervals)
         await streams.change(settings.changeInterval)
-        await rates.change(settings.rateSources.map { $0.loader(client, now: now) })
+        await rates.change(sources.rates)
         await control.change(idleAfter: settings.pauseWhenIdle)
         if let kept = settings.history { history?.change(kept.store) }
         await backfill?.change(sources.backfill(settings))

@@ -25,10 +25,8 @@ struct Reloading: Sendable {
             let old = parts.running.value.settings
             // The steps that may fail come first, so that a failure changes nothing.
             let sources = try makeSources(settings)
-            // The content of the file with trust anchors may have changed.
-            if settings.clientSettings != old.clientSettings || settings.caFile != nil {
-                try parts.client.apply(settings.clientSettings)
-            }
+            // The content of the file with trust anchors, or the system's authorities, may have changed.
+            try parts.client.apply(settings.clientSettings)
             await parts.apply(settings, sources)
             tell(settings, old)
         } catch {

@@ -13,6 +13,9 @@ struct ConfigurationFiles {
     /// The sources of reference rates: those that are built in, and those that the configuration file describes.
     private(set) var rateSources = ReferenceRateSource.all
 
+    /// Keys that have no effect.
+    private(set) var warnings: [String] = []
+
     /// The values of the tables that describe them, by the name of the table and the key in it, without those that are built in.
     private(set) var descriptions: [String: [String: RawValue]] = [:]
 
@@ -33,8 +36,11 @@ struct ConfigurationFiles {
     ) throws(SettingsError) {
         let path = commandLine.configurationPath ?? Directories.configurationPath(environment: environment, uid: uid)
         var file: ConfigurationFile?
-        if let path, commandLine.configurationPath != nil || Directories.exists(path) {
-            file = try ConfigurationFile(path: path)
+        if let path {
+            // One that is named must exist.
+            var isRead = commandLine.configurationPath != nil
+            if !isRead { isRead = try Directories.exists(path) }
+            if isRead { file = try ConfigurationFile(path: path) }
         }
         let variables = environment.compactMap { name, text in
             SettingKey(variable: name).map { (key: $0, text: text) }
@@ -50,8 +56,9 @@ struct ConfigurationFiles {
         if named.contains(where: { $0 != "USD" && Currency(rawValue: $0) != nil }) {
             for directory in directories { try takeCurrencies("\(directory)/currencies.toml", &named) }
         }
-        for name in named.sorted() where name.wholeMatch(of: /[a-z][a-z0-9-]*/) != nil {
-            for path in directories.map({ "\($0)/\(name).toml" }) where Directories.exists(path) {
+        for name in named.sorted() where name.wholeMatch(of: /[a-z][a-z0-9-]{0,31}/) != nil {
+            for path in directories.map({ "\($0)/\(name).toml" }) {
+                guard try Directories.exists(path) else { continue }
                 let file = try ConfigurationFile(path: path)
                 if let other = file.values.first(where: { Array($0.names.prefix(2)) != ["exchange", name] }) {
                     throw SettingsError(
@@ -66,7 +73,7 @@ struct ConfigurationFiles {
 
     /// Takes the default sources of the named currencies.
     private mutating func takeCurrencies(_ path: String, _ named: inout Set<String>) throws(SettingsError) {
-        guard Directories.exists(path) else { return }
+        guard try Directories.exists(path) else { return }
         for entry in try ConfigurationFile(path: path).values {
             guard entry.names.count == 3, entry.names[0] == "currency", entry.names[2] == "sources" else {
                 throw SettingsError(
@@ -109,6 +116,9 @@ struct ConfigurationFiles {
         }
         for (name, table) in file.tables(in: "reference-rate") {
             let source = try ReferenceRateSource(name, table)
+            warnings += ReferenceRateSource.withoutEffect(table).map {
+                "\(path): reference-rate.\(name).\($0) has no effect, and is ignored: rates are requested about four times a day"
+            }
             rateSources.removeAll { $0.name == name }
             rateSources.append(source)
         }
@@ -116,7 +126,7 @@ struct ConfigurationFiles {
         for entry in file.values {
             if ["exchange", "reference-rate"].contains(entry.names[0]), entry.names.count > 1 {
                 let table = entry.names[..<2].joined(separator: ".")
-                tables[table, default: [:]][entry.names[2...].joined(separator: ".")] = entry.value
+                tables[table, default: [:]][ConfigurationFile.key(entry.names[2...])] = entry.value
             } else {
                 settings.append((entry, Origin.file(path: path, line: entry.line)))
             }

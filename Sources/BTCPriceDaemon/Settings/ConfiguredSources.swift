@@ -11,6 +11,8 @@ struct ConfiguredSources {
     private(set) var asked: [(settings: Settings.CurrencySettings, candidates: [FetchLatestPrice])] = []
     /// The exchanges' candles of each currency, in the order of the sources.
     private(set) var candles: [Currency: [any CandleLoader]] = [:]
+    /// The sources of reference rates, in their order.
+    private(set) var rates: [any ReferenceRateLoader] = []
     /// Sources without the key that they require.
     private(set) var unusable: [SourceReport] = []
 
@@ -24,13 +26,8 @@ struct ConfiguredSources {
         var streams: [Market: any PriceStream] = [:]
         for (index, source) in settings.sources.enumerated() {
             guard let exchange = source.exchange else { continue }
-            var key: String?
+            let key = try Self.key(exchange.credential, credentials)
             if let credential = exchange.credential {
-                do {
-                    key = try credentials.secret(credential)
-                } catch {
-                    throw StartFailure(description: "\(error)", isConfiguration: true)
-                }
                 if key == nil {
                     logger.tell(
                         .sourceNeedsKey, "\(source.name) is skipped: it needs a key, the credential \(credential).",
@@ -67,6 +64,16 @@ struct ConfiguredSources {
                     [exchange.candleLoader(access, for: settings.currency)].compactMap(\.self)
             }
         }
+        for source in settings.rateSources {
+            let key = try Self.key(source.description.credential, credentials)
+            if let credential = source.description.credential, key == nil {
+                logger.tell(
+                    .sourceNeedsKey, "\(source.name) is skipped: it needs a key, the credential \(credential).",
+                    ["source": "\(source.name)"])
+                continue
+            }
+            rates.append(source.loader(source.access(client, key: key), now: now))
+        }
         asked = settings.currencies.map { currency in
             let candidates = currency.sources.compactMap { source -> FetchLatestPrice? in
                 let loader: (any PriceLoader)? =
@@ -83,6 +90,15 @@ struct ConfiguredSources {
                 }
             }
             return (currency, candidates)
+        }
+    }
+
+    /// The secret with this name; `nil` if there is none.
+    private static func key(_ credential: String?, _ credentials: Credentials) throws(StartFailure) -> String? {
+        do {
+            return try credential.flatMap { try credentials.secret($0) }
+        } catch {
+            throw StartFailure(description: "\(error)", isConfiguration: true)
         }
     }
 

@@ -31,8 +31,19 @@ struct Directories: Sendable, Hashable {
         return folder("XDG_CONFIG_HOME", ".config", environment).map { "\($0)/config.toml" }
     }
 
-    static func exists(_ path: String) -> Bool {
-        access(path, F_OK) == 0
+    /// Whether there is a file. A file that can't be seen is an error and not absence: its settings would be forgotten without a word.
+    /// - Throws: ``SettingsError``, also for a link to nothing.
+    static func exists(_ path: String) throws(SettingsError) -> Bool {
+        var status = stat()
+        if stat(path, &status) == 0 { return true }
+        let number = errno
+        // A file in the place of a directory, such as HOME=/dev/null, has none in it.
+        if number == ENOTDIR { return false }
+        if number == ENOENT {
+            if lstat(path, &status) != 0, errno == ENOENT { return false }
+            throw SettingsError("\(path): it is a link to a file that does not exist")
+        }
+        throw SettingsError("\(path): \(String(cString: strerror(number)))")
     }
 
     /// Creates both. The runtime directory is required; the state directory only keeps the price over a reboot.
@@ -66,12 +77,12 @@ struct Directories: Sendable, Hashable {
 
     /// Creates a directory and its parents, unless they exist.
     private static func make(_ path: String) throws(StartFailure) {
-        if let parent = path.lastIndex(of: "/"), parent != path.startIndex, !exists(String(path[..<parent])) {
+        if mkdir(path, 0o755) == 0 || errno == EEXIST { return }
+        if errno == ENOENT, let parent = path.lastIndex(of: "/"), parent != path.startIndex {
             try make(String(path[..<parent]))
+            if mkdir(path, 0o755) == 0 || errno == EEXIST { return }
         }
-        if mkdir(path, 0o755) != 0, errno != EEXIST {
-            throw StartFailure(description: "cannot make \(path): \(String(cString: strerror(errno)))")
-        }
+        throw StartFailure(description: "cannot make \(path): \(String(cString: strerror(errno)))")
     }
 
     /// Checks the owner of a directory in a shared place, where another user may have created the name or a link.

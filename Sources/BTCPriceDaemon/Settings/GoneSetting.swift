@@ -23,7 +23,7 @@ struct GoneSetting {
     private static let ofClients = [
         ("connections-per-user", "one user can have three quarters of clients.connections"),
         ("message-bytes", "a call can have 8 KiB"),
-        ("queued-bytes", "16 KiB of replies can wait for a client"),
+        ("queued-bytes", "clients.queued-mib is the limit of all clients together"),
         ("pending-calls", "4096 calls can wait for a reply"),
         ("message-timeout-s", "clients.timeout-s is the same"),
         ("write-timeout-s", "it is twice clients.timeout-s"),

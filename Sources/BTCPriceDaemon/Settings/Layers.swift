@@ -29,10 +29,18 @@ struct Layers {
         self.files = files
         rateSources = files.rateSources
         descriptions = files.descriptions
-        var warnings: [String] = []
+        var warnings = files.warnings
         var settings: [(key: SettingKey, value: RawValue, origin: Origin)] = []
         for (entry, origin) in files.settings {
             let (name, value) = (entry.name, entry.value)
+            if entry.names.first == "currency", entry.names.count == 3,
+                let successor = Currency.successor(of: entry.names[1])
+            {
+                warnings.append(
+                    "\(origin): \(name): \(entry.names[1]) was replaced by \(successor), and the key is ignored: write currency.\(successor).\(entry.names[2])"
+                )
+                continue
+            }
             guard let key = SettingKey(named: name) else {
                 if value == .other("table"), SettingKey.all.contains(where: { $0.name.hasPrefix("\(name).") }) {
                     continue
@@ -63,13 +71,30 @@ struct Layers {
             warnings.append("\(origin): \(gone.warning)")
             return gone.values.map { (key, $0.now, origin) }
         }
+        settings = settings.map { key, value, origin in
+            guard case .currencies = key.kind, case .list(let codes) = origin.isFile ? value : key.typed(value) else {
+                return (key, value, origin)
+            }
+            var kept: [String] = []
+            for code in codes {
+                let successor = Currency.successor(of: code)
+                if let successor {
+                    warnings.append("\(origin): \(key.name): \(code) was replaced by \(successor): write that")
+                }
+                // A code that is there twice is an error, but not because of this.
+                if successor.map({ !codes.contains($0.rawValue) && !kept.contains($0.rawValue) }) ?? true {
+                    kept.append(successor?.rawValue ?? code)
+                }
+            }
+            return (key, origin.isFile ? .list(kept) : .text(kept.joined(separator: ",")), origin)
+        }
         self.warnings = warnings
         let listed = Set(SettingKey.all.map(\.name))
         unlisted = Set(settings.map(\.key.name)).subtracting(listed).sorted().compactMap(SettingKey.init(named:))
         let peers = unlisted.compactMap(\.peer)
         var values: [String: (value: RawValue, origin: Origin)] = [:]
         for key in SettingKey.all {
-            if let standard = key.standard { values[key.name] = (standard, .standard) }
+            if let standard = key.standard(among: exchanges) { values[key.name] = (standard, .standard) }
         }
         for (key, value, origin) in settings {
             values[key.name] = (
@@ -82,8 +107,16 @@ struct Layers {
             guard let name = SettingKey.source(named: key.name), let (value, origin) = values[key.name] else {
                 continue
             }
+            if key.peer == nil, peers.contains(name) {
+                let part = key.name.dropFirst("source.\(name).".count)
+                throw SettingsError("\(origin): \(key.name): \(name) is a peer, and has no \(part): remove the key")
+            }
             if key.peer == nil, !exchanges.contains(where: { $0.name == name }) {
                 throw Self.unknown(key.name, value, origin, exchanges)
+            }
+            if key.peer != nil, exchanges.contains(where: { $0.name == name }) {
+                throw SettingsError(
+                    "\(origin): \(key.name): \(name) is an exchange, by its description: give the peer another name")
             }
             if key.peer != nil, !used.contains(name) {
                 throw SettingsError("\(origin): \(key.name) is set, but sources does not name \(name): add it there")
@@ -203,7 +236,7 @@ extension SettingKey {
     }
 
     /// A text of the environment or the command line in the type of the setting; unchanged if it can't be one.
-    private func typed(_ raw: RawValue) -> RawValue {
+    fileprivate func typed(_ raw: RawValue) -> RawValue {
         guard case .text(let text) = raw else { return raw }
         switch kind {
         case .integer: return Int(text).map { .integer($0) } ?? raw

@@ -226,7 +226,7 @@ extension SettingKey {
                 /tmp/btc-priced-UID for other users.
                 """),
         SettingKey(
-            name: "socket.path", kind: .text(.path), standard: nil, inForce: { .text($0.socketPath) },
+            name: "socket.path", kind: .text(.socketPath), standard: nil, inForce: { .text($0.socketPath) },
             example: .text("/run/btc-priced/io.btcpriced.Price"), isFixed: true,
             text: """
                 The socket. Default: io.btcpriced.Price in the runtime directory. Not used if \
@@ -301,10 +301,14 @@ extension SettingKey {
 }
 
 extension Exchange {
-    /// The exchanges with a market of a currency, in the default order. For USD, that is the order of ``all``. For other currencies, the
-    /// exchanges with the most currencies come first. Of those with the same number, an exchange with USDT instead of dollars comes last.
-    static func names(of currency: Currency) -> [String] {
-        let known = all.filter { $0.markets[currency] != nil }
+    /// The built-in exchanges with a market of a currency, in the default order. For USD, that is the order of ``all``. For other
+    /// currencies, the exchanges with the most currencies come first. Of those with the same number, an exchange with USDT instead of
+    /// dollars comes last.
+    /// - Parameter exchanges: Those in force, some of which may replace built-in ones.
+    static func names(of currency: Currency, among exchanges: [Exchange] = all) -> [String] {
+        let known = exchanges.filter { exchange in
+            exchange.markets[currency] != nil && all.contains { $0.name == exchange.name }
+        }
         guard currency != .usd else { return known.map(\.name) }
         let ordered = known.enumerated().map { place, exchange in
             (-exchange.markets.count, exchange.markets[.usd]?.isInTether == true ? 1 : 0, place, exchange.name)

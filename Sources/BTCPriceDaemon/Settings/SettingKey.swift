@@ -49,6 +49,20 @@ struct SettingKey: Sendable {
         Self.variablePrefix + name.uppercased().replacing(".", with: "_").replacing("-", with: "_")
     }
 
+    /// The default if these exchanges are in force, some of which may replace built-in ones; `nil` if there is none.
+    func standard(among exchanges: [Exchange]) -> RawValue? {
+        switch kind {
+        case .sources(let currency):
+            let names = Exchange.names(of: currency, among: exchanges)
+            return standard == nil || names.isEmpty ? nil : .list(names)
+        case .text(.exchangeURL):
+            guard standard != nil, let exchange = exchanges.first(where: { $0.name == Self.source(named: name) })
+            else { return nil }
+            return .text(exchange.baseURL)
+        default: return standard
+        }
+    }
+
     /// The allowed values as text: `From 100 to 3600000.`
     private var range: String? {
         switch kind {

@@ -136,6 +136,11 @@ struct Settings: Sendable {
             )
         }
         socketPath = try layers.text("socket.path") ?? "\(directories.runtime)/\(Product.socketName)"
+        guard UnixSocketAddress(path: socketPath) != nil else {
+            throw SettingsError(
+                "runtime.directory = \(RawValue.text(directories.runtime)): the path of the socket in it is longer than 107 bytes: set a shorter one, or socket.path"
+            )
+        }
         limits = try Self.limits(layers)
         let connections = try layers.integer("clients.connections")
         if connections > limits.connections {
@@ -184,6 +189,9 @@ struct Settings: Sendable {
             guard let value = entry.value else { return "# \(entry.name) is not set\n" }
             return "\(entry.name) = \(value)  # \(entry.origin)\n"
         }.joined()
+            + descriptions.sorted { $0.key < $1.key }.map { table, values in
+                values.sorted { $0.key < $1.key }.map { "\(table).\($0) = \($1)\n" }.joined()
+            }.joined()
     }
 
     private static func history(_ layers: Layers) throws(SettingsError) -> HistorySettings? {
@@ -274,7 +282,7 @@ struct Settings: Sendable {
             )
         }
         let reserve = Duration.seconds(.random(in: 300...600))
-        return try Self.sources(layers, Exchange.names(of: .usd)).map { source in
+        return try Self.sources(layers, Exchange.names(of: .usd, among: layers.exchanges)).map { source in
             var source = source
             source.reserve = reserve
             return source

@@ -85,6 +85,9 @@ extension ExchangeDescription {
         limited = try table.list("limited").map { $0.lowercased() }
         unavailable = try table.list("unavailable").map { $0.lowercased() }
         credential = try table.text("credential")
+        guard credential?.wholeMatch(of: /[A-Za-z0-9_-][A-Za-z0-9._-]*/) != nil || credential == nil else {
+            throw table.error("credential", "must be the name of a credential, without a path")
+        }
         headers = try Self.headers(table, credential: credential)
         element = try table.text("xml")
         longestBody = try Self.size(table) ?? HTTPRequest.usualBody
@@ -121,7 +124,7 @@ extension ExchangeDescription {
         guard !target.contains("#") else {
             throw table.error(key, "must have no fragment: remove '#' and what follows it")
         }
-        guard scheme == "https" || isLoopback(authority) else {
+        guard scheme == "https" || HTTPRequest(base)?.origin.isLoopback == true else {
             throw table.error(key, "must begin with https://: prices over http can be forged, except from this machine")
         }
         try checkPlaceholders(String(target), of: Placeholders.ofRequests, key, table)
@@ -134,12 +137,6 @@ extension ExchangeDescription {
         guard let unknown = Placeholders.unknown(in: text, allowed: allowed) else { return }
         let list = allowed.map { "{\($0)}" }.joined(separator: ", ")
         throw table.error(key, "{\(unknown)} is not a placeholder here; there are \(list)")
-    }
-
-    private static func isLoopback(_ authority: Substring) -> Bool {
-        let host =
-            authority.hasPrefix("[") ? authority.dropFirst().prefix { $0 != "]" } : authority.prefix { $0 != ":" }
-        return host == "localhost" || host == "::1" || host.wholeMatch(of: /127(\.[0-9]{1,3}){3}/) != nil
     }
 
     /// The markets: `markets = { EUR = {}, USD = { quote = "USDT" } }`.

@@ -56,8 +56,8 @@ package struct ExchangeTrial: Sendable {
         advise(description)
     }
 
-    package init(_ source: ReferenceRateSource, _ client: ExchangeClient, on clock: any BoottimeClock) async {
-        let loader = source.loader(client, now: { .now() })
+    package init(_ source: ReferenceRateSource, _ access: Exchange.Access, on clock: any BoottimeClock) async {
+        let loader = source.loader(access, now: { .now() })
         lines = ["GET \(source.description.url(for: source.description.markets, at: source.description.baseURL))"]
         report(
             await withTimeout(Self.timeout, on: clock) { () throws(PriceLoadingError) in try await loader.load() })

@@ -12,8 +12,18 @@ package struct ReferenceRateSource: Sendable {
 
     package var name: String { description.name }
 
-    package func loader(_ client: ExchangeClient, now: @escaping TimeSource) -> any ReferenceRateLoader {
-        ReferenceRateRequest(description: description, client: client, now: now)
+    /// Its addresses.
+    package func access(_ client: ExchangeClient, key: String?) -> Exchange.Access {
+        Exchange.Access(client: client, baseURL: description.baseURL, secondURL: description.secondURL, key: key)
+    }
+
+    package func loader(_ access: Exchange.Access, now: @escaping TimeSource) -> any ReferenceRateLoader {
+        ReferenceRateRequest(description: description, access: access, now: now)
+    }
+
+    /// The keys of a table that are those of an exchange, and mean nothing for a source of rates.
+    package static func withoutEffect(_ table: ConfigurationTable) -> [String] {
+        ["limits", "weight", "cache-ms", "upstream"].filter(table.has)
     }
 
     /// The sources that are built in, in their order.
@@ -56,16 +66,18 @@ package struct ReferenceRateSource: Sendable {
 
 private struct ReferenceRateRequest: ReferenceRateLoader {
     let description: ExchangeDescription
-    let client: ExchangeClient
+    let access: Exchange.Access
     let now: TimeSource
 
     var source: String { description.name }
 
     func load() async throws(PriceLoadingError) -> ReferenceRateTable {
+        let (urls, used) = (access.urls, access.urls.used)
         let request = HTTPRequest.json(
-            description.url(for: description.markets, at: description.baseURL),
-            headers: description.headers(key: nil), longestBody: description.longestBody)
-        let response = try await client.get(request)
+            description.url(for: description.markets, at: urls.all[used]),
+            headers: description.headers(key: access.key), longestBody: description.longestBody)
+        let response = try await access.client.get(request)
+        try urls.check(response, from: used)
         return try ReferenceRateSource.table(response, description, at: now().wall)
     }
 }

@@ -147,7 +147,8 @@ struct TickerReader: Sendable {
         }
         let (place, value) = try Self.found(places.time, part, body)
         guard let time = value.venueTime else {
-            throw .invalidData("\(place) is \(value.summary), which is not a time")
+            throw .invalidData(
+                "\(place) is \(value.summary), which is not a time such as 2026-08-25T14:30:00Z or seconds since 1970")
         }
         let now = response.time.milliseconds
         let isMended =

@@ -21,7 +21,12 @@ final class Dialer: @unchecked Sendable {
     }
 
     /// The name or address to connect to: the server's, or the proxy's.
-    func host(to origin: HTTPRequest.Origin) -> String { context.settings.proxy?.host ?? origin.host }
+    func host(to origin: HTTPRequest.Origin) -> String { proxy(to: origin)?.host ?? origin.host }
+
+    /// The proxy for a server; `nil` for none.
+    func proxy(to origin: HTTPRequest.Origin) -> HTTPTransportSettings.Proxy? {
+        origin.isLoopback ? nil : context.settings.proxy
+    }
 
     fileprivate func tlsContext(for identity: ServerIdentity) throws -> NIOSSLContext {
         if let context = contexts[identity.isName] { return context }
@@ -86,7 +91,7 @@ final class Dial: ChannelInboundHandler, RemovableChannelHandler, @unchecked Sen
             self.end(.failure(.connectTimedOut))
         }
         let host = dialer.host(to: origin)
-        let port = settings.proxy?.port ?? origin.port
+        let port = dialer.proxy(to: origin)?.port ?? origin.port
         if let address = SocketAddress(literal: host, port: port) { return connect(host, port, [address]) }
         let eventLoop = dialer.eventLoop
         dialer.names.addresses(of: host) { outcome in
@@ -136,7 +141,7 @@ final class Dial: ChannelInboundHandler, RemovableChannelHandler, @unchecked Sen
         do {
             let pipeline = channel.pipeline.syncOperations
             try pipeline.addHandler(self)
-            switch dialer.context.settings.proxy {
+            switch dialer.proxy(to: origin) {
             case .http:
                 stage = .tunnelling
                 try pipeline.addHTTPClientCodec(meter, before: self)
@@ -295,13 +300,30 @@ extension HTTPError {
         case let error as IOError: self = .lost(errno: error.errnoCode)
         // Closed without TLS's close_notify: the framing shows whether the response was complete.
         case NIOSSLError.uncleanShutdown: self = .closedEarly
-        case let error as SOCKSError.ConnectionFailed: self = .proxyRefused("\(error.reply)")
+        case let error as SOCKSError.ConnectionFailed: self = .proxyRefused(error.reply.text)
         // The proxy accepts no offered method. Only the one without a password is offered (RFC 1928, section 3).
         case is SOCKSError.InvalidAuthenticationSelection: self = .proxyWantsPassword
         case is SOCKSError.InvalidProtocolVersion, is SOCKSError.InvalidReservedByte, is SOCKSError.InvalidAddressType,
             is SOCKSError.UnexpectedRead, is SOCKSError.InvalidClientState:
             self = .proxyRefused("it does not speak SOCKS5")
         default: self = .other(error)
+        }
+    }
+}
+
+extension SOCKSServerReply {
+    /// The meaning (RFC 1928, section 6).
+    fileprivate var text: String {
+        switch self {
+        case .serverFailure: "general failure"
+        case .notAllowed: "not allowed by its rules"
+        case .networkUnreachable: "network unreachable"
+        case .hostUnreachable: "host unreachable"
+        case .refused: "connection refused"
+        case .ttlExpired: "TTL expired"
+        case .commandUnsupported: "command not supported"
+        case .addressUnsupported: "type of address not supported"
+        default: "reply \(value)"
         }
     }
 }

@@ -17,6 +17,11 @@ package struct HTTPRequest: Sendable {
         /// The target of `CONNECT`, always with the port (RFC 9110, section 9.3.6).
         var authority: String { "\(bracketedHost):\(port)" }
 
+        /// Whether it is this machine, which no proxy is asked for: a proxy would connect to its own.
+        var isLoopback: Bool {
+            host == "localhost" || host == "::1" || host.wholeMatch(of: /127(\.[0-9]{1,3}){3}/) != nil
+        }
+
         private var bracketedHost: String { host.contains(":") ? "[\(host)]" : host }
     }
 

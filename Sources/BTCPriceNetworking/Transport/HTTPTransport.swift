@@ -119,6 +119,11 @@ struct TransportContext: Sendable {
         tls.minimumTLSVersion = .tlsv12
         tls.applicationProtocols = ["http/1.1"]
         if let file = settings.caFile {
+            // A FIFO would block.
+            var status = stat()
+            if stat(file, &status) == 0, status.st_mode & S_IFMT != S_IFREG {
+                throw TrustAnchorsError(description: "tls.ca-file: \(file) is not a regular file")
+            }
             do {
                 tls.additionalTrustRoots = [.certificates(try NIOSSLCertificate.fromPEMFile(file))]
             } catch {

@@ -10,6 +10,17 @@ enum VenueTime {
         if bytes.count == 10 { bytes += Array("T00:00:00".utf8) }
         var offset: Int64 = 0
         func number(_ range: Range<Int>) -> Int64? { Self.number(bytes[range]) }
+        // Databases write a blank, and some a small letter.
+        if bytes.count > 10, [UInt8(ascii: " "), UInt8(ascii: "t")].contains(bytes[10]) {
+            bytes[10] = UInt8(ascii: "T")
+        }
+        if bytes.last == UInt8(ascii: "z") { bytes[bytes.count - 1] = UInt8(ascii: "Z") }
+        // `+0000`
+        if bytes.count >= 24, bytes.suffix(4).allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }),
+            [UInt8(ascii: "+"), UInt8(ascii: "-")].contains(bytes[bytes.count - 5])
+        {
+            bytes.insert(UInt8(ascii: ":"), at: bytes.count - 2)
+        }
         if bytes.last == UInt8(ascii: "Z") {
             bytes.removeLast()
         } else if bytes.count >= 25, bytes[bytes.count - 3] == UInt8(ascii: ":"),

@@ -1,3 +1,4 @@
+import Glibc
 import NIOHTTP1
 
 /// Decides which requests are served. A web page of another site must not read this machine's gateway through the user's browser.
@@ -12,7 +13,7 @@ struct AccessPolicy: Sendable {
         var isLocal = true
     }
 
-    /// The host names to serve besides `localhost` and the listening addresses, in lower case; ``AllowList/anyHost`` for all.
+    /// The host names to serve besides `localhost` and addresses, in lower case; ``AllowList/anyHost`` for all.
     let hosts: Set<String>
     /// The origins whose pages may read the responses (RFC 6454): `https://shop.example`, `null`, in lower case.
     let origins: Set<String>
@@ -53,7 +54,14 @@ struct AccessPolicy: Sendable {
     }
 
     private func isOwn(_ host: String, _ local: String) -> Bool {
-        host == "localhost" || host == local || hosts.contains(host) || hosts.contains(AllowList.anyHost)
+        host == "localhost" || host == local || Self.isAddress(host) || hosts.contains(host)
+            || hosts.contains(AllowList.anyHost)
+    }
+
+    /// Whether it is an IP address. Another site can't make an address its own name.
+    private static func isAddress(_ host: String) -> Bool {
+        var bytes = in6_addr()
+        return inet_pton(AF_INET, host, &bytes) == 1 || inet_pton(AF_INET6, host, &bytes) == 1
     }
 
     /// The name or address in an authority, without the port, the brackets and the dot at the end, in lower case.

@@ -160,6 +160,9 @@ func currencyCode(_ text: String) throws(UsageError) -> String {
             "it is a code of three letters, such as EUR"
                 + (text.contains(",") ? "; only 'btcctl watch' takes several, and 'btcctl currencies' shows all" : ""))
     }
+    if let successor = Currency.successor(of: text.uppercased()) {
+        throw UsageError("\(text.uppercased()) was replaced by \(successor): write that")
+    }
     return text.uppercased()
 }
 
