@@ -6,6 +6,7 @@ Only Python's standard library, so that nothing has to be installed to run them.
 import atexit
 import contextlib
 import faulthandler
+import itertools
 import json
 import os
 import random
@@ -599,6 +600,14 @@ def normal(text, place):
         r'"(pid|tick|done|confirmed|calls|requests|made|answers|most|heldCandles|bodyBytes|coveredMinutes|(?:uptime|age|p\d\d)Ms|\w*[Bb]oottime)":\d+', r'"\1":<n>', text)
     # A new member is null in most replies. 052-forms.py checks that none is missing.
     return re.sub(r'(?<=\{)"\w+":null,|,"\w+":null\b', "", text)
+
+
+def each_tick(ticks, late=0):
+    """Checks that the ticks are in order and none is missing, except `late` of them: a watcher that reads two ticks late gets the newest,
+    which happens on a busy machine if they are a tenth of a second apart."""
+    assert all(one < other for one, other in itertools.pairwise(ticks)), f"not in order: {ticks}"
+    missing = sorted(set(range(ticks[0], ticks[-1])) - set(ticks))
+    assert len(missing) <= late, f"missing: {missing}"
 
 
 def equal(found, expected, what=""):
