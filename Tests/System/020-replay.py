@@ -36,12 +36,11 @@ def replay(file, count):
     each_tick(ticks, late=len(ticks) // 50)
     # The price of each tick is the recorded one, also after a tick that the watcher read too late, which may be the first ones.
     found = [(state["tick"], Decimal(state["quote"]["value"])) for state in replayed()]
-    wrong = []
-    for begun in range(found[0][0], found[0][0] - 3, -1):
-        rows = [(tick - begun, value) for tick, value in found if tick - begun < count]
-        wrong.append([(row, value, expected[row]) for row, value in rows if value != expected[row]])
-    assert [] in wrong, f"prices: {wrong[0][:3]}"
-    return f"{len(rows)} of {count} prices in order, every decimal exact"
+    def rows(begun):
+        return [(tick - begun, value) for tick, value in found if tick - begun < count]
+    fitting = [begun for begun in range(found[0][0], found[0][0] - 3, -1) if all(value == expected[row] for row, value in rows(begun))]
+    assert fitting, f"prices: {next((row, value, expected[row]) for row, value in rows(found[0][0]) if value != expected[row])}"
+    return f"{len(rows(fitting[0]))} of {count} prices in order, every decimal exact"
 
 
 @scenario("btcctl watch --json shows the 651 recorded seconds in order, with exact decimals")
