@@ -27,17 +27,13 @@ struct ConfiguredSources {
         for (index, source) in settings.sources.enumerated() {
             guard let exchange = source.exchange else { continue }
             let key = try Self.key(exchange.credential, credentials)
-            if let credential = exchange.credential {
-                if key == nil {
-                    logger.tell(
-                        .sourceNeedsKey, "\(source.name) is skipped: it needs a key, the credential \(credential).",
-                        ["source": "\(source.name)"])
-                    if let market = exchange.markets[.usd] {
-                        let known = SourceDescription(venue: exchange.venue, market: market, address: source.address)
-                        unusable.append(SourceReport(withoutKey: known, order: Int64(index + 1)))
-                    }
-                    continue
+            if let credential = exchange.credential, key == nil {
+                Self.tellOfMissing(credential, of: source.name, logger)
+                if let market = exchange.markets[.usd] {
+                    let known = SourceDescription(venue: exchange.venue, market: market, address: source.address)
+                    unusable.append(SourceReport(withoutKey: known, order: Int64(index + 1)))
                 }
+                continue
             }
             if source.address != exchange.baseURL {
                 logger.tell(
@@ -67,9 +63,7 @@ struct ConfiguredSources {
         for source in settings.rateSources {
             let key = try Self.key(source.description.credential, credentials)
             if let credential = source.description.credential, key == nil {
-                logger.tell(
-                    .sourceNeedsKey, "\(source.name) is skipped: it needs a key, the credential \(credential).",
-                    ["source": "\(source.name)"])
+                Self.tellOfMissing(credential, of: source.name, logger)
                 continue
             }
             rates.append(source.loader(source.access(client, key: key), now: now))
@@ -100,6 +94,12 @@ struct ConfiguredSources {
         } catch {
             throw StartFailure(description: "\(error)", isConfiguration: true)
         }
+    }
+
+    private static func tellOfMissing(_ credential: String, of source: String, _ logger: Logger) {
+        logger.tell(
+            .sourceNeedsKey, "\(source) is skipped: it needs a key, the credential \(credential).",
+            ["source": "\(source)"])
     }
 
     var plans: [CurrencyPlan] {
