@@ -2,6 +2,7 @@
 """btcctl watch on pipes, across restarts and stops. 062-terminal.py tests it on a terminal."""
 
 import os
+import socket
 
 from lib.btcpriced import *
 
@@ -48,6 +49,37 @@ def _():
     stragglers = [tick for tick in following if tick < newest]
     assert len(stragglers) <= 1, f"newest {newest}, shown {following}"
     return f"newest {newest}, shown {following[:3]}"
+
+
+@scenario("a reader that is slow gets at most ten old lines on a pipe or a socket, then the newest", beside=True)
+def _():
+    place, simulator = Place(), Simulator("--seed", "1")
+    daemon = Daemon(place, simulator.urls, "--tick-interval-ms", "100", "--tick-budget-ms", "100")
+
+    def newest():
+        return btcctl(place, "current", "--json").json["tick"]
+
+    told = []
+    for words in ("--json",), ("--format", "{tick}"), ("--bar", "plain"):
+        for kind in "pipe", "socket":
+            mine, its = os.pipe() if kind == "pipe" else (end.detach() for end in socket.socketpair())
+            watch = spawn([BINARIES / "btcctl", "watch", *words, "--socket", place.socket], stdout=its, stderr=subprocess.DEVNULL)
+            os.close(its)
+            before = newest()
+            wait_until(lambda: newest() >= before + 30, every=0.1, what="thirty ticks")
+            with os.fdopen(mine, "rb", buffering=0) as reader:
+                waiting, later = reader.read(1 << 16).splitlines(), b""
+                assert 2 <= len(waiting) <= 11, f"{words} on a {kind}: {len(waiting)} lines waited"
+                while later.count(b"\n") < 3:
+                    later += reader.read(1 << 16)
+            if words[0] != "--bar":
+                first = later.splitlines()[0]
+                tick = json.loads(first)["tick"] if words == ("--json",) else int(first)
+                assert tick >= before + 30, f"{words} on a {kind}: tick {tick} followed, the newest was {before + 30}"
+            watch.terminate()
+            told.append(len(waiting))
+    daemon.stop()
+    return f"{told} lines waited"
 
 
 @scenario("a frozen daemon and its return are reported")

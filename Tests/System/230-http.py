@@ -593,6 +593,47 @@ def _():
     world.stop()
 
 
+@scenario("a stream that is read late gets few old events, then the newest of each currency; it is told that the daemon is gone", beside=True)
+def _():
+    world = World(currencies=("USD", "EUR"), daemon=("--tick-interval-ms", "100"))
+    client = socket.socket()
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+    client.connect(("127.0.0.1", world.gateway.port))
+    client.sendall(b"GET /v1/watch HTTP/1.1\r\nHost: localhost\r\n\r\n")
+
+    quick, text = Events(world.gateway.port), b""
+
+    def number(event):
+        return int(event[1].split("-")[1])
+
+    wait_until(lambda: len(quick.states) >= 160, every=0.2, what="eighty ticks of two currencies")
+    newest = number(quick.events[-1])
+
+    def numbers(currency):
+        return [int(n) for n in re.findall(rb'id: \w+-(\d+)\nevent: price\ndata: {"currency":"%s"' % currency, text)]
+
+    client.settimeout(10)
+
+    def read():
+        more = client.recv(1 << 16)
+        assert more, f"the stream ended after {text[-300:]}"
+        return more
+
+    while not all(numbers(code) and numbers(code)[-1] > newest for code in (b"USD", b"EUR")):
+        text += read()
+    old = sum(n <= newest for code in (b"USD", b"EUR") for n in numbers(code))
+    assert old <= 40, f"{old} old events of 160 were sent"
+    quick.stop()
+    suspend(world.daemon.process)
+    wait_until(lambda: world.get("/healthz").status == 503, what="the gateway sees it")
+    while b"event: gone" not in text:
+        text += read()
+    client.close()
+    world.daemon.process.send_signal(signal.SIGCONT)
+    world.stop()
+    return f"{old} old events of 160"
+
+
 # --- Behind other servers ---------------------------------------------------------------------------------------------
 
 def snippet(language):

@@ -101,11 +101,12 @@ static inline ssize_t clinux_peer_groups(int fd, gid_t *groups, size_t capacity)
     return (ssize_t)(size / sizeof *groups);
 }
 
-/* The bytes, with the kernel's for them, that were sent to a Unix-domain stream socket and that its peer has not read (SIOCOUTQ); -1 with
-   errno set if they are not known. */
+/* The bytes that were written to a Unix-domain stream socket or a pipe and that its reader has not read; -1 with errno set if they are not
+   known. For a socket (SIOCOUTQ, unix(7)) they include the kernel's own for each write, for a pipe (FIONREAD, pipe(7)) they do not. */
 static inline int clinux_unread(int fd) {
     int count = 0;
-    return ioctl(fd, SIOCOUTQ, &count) < 0 ? -1 : count;
+    if (ioctl(fd, SIOCOUTQ, &count) == 0) return count;
+    return ioctl(fd, FIONREAD, &count) < 0 ? -1 : count;
 }
 
 /* Sets the name of the calling thread, as ps(1) shows it: at most 15 bytes (PR_SET_NAME, prctl(2)). */

@@ -8,8 +8,10 @@ final class EventStreams {
         let connection: GatewayConnection
         let currencies: Set<String>?
         let updates: WatchUpdates
-        /// Whether the client has missed an event because it did not read.
-        var isBehind = false
+        /// The currencies whose newest event was not sent because the client did not read.
+        var missed: Set<String> = []
+        /// Whether the same is true for ``EventStreams/gone``.
+        var hasMissedGone = false
 
         func wants(_ currency: String) -> Bool { currencies?.contains(currency) ?? true }
     }
@@ -76,8 +78,10 @@ final class EventStreams {
         followSubscriptions()
         _ = connection.send(ByteBuffer(string: "retry: 1000\n\n"))
         // A client that reconnects and has missed nothing waits for the next event.
-        if subscription.lastEventID != lastID { sendNewest(to: connection) }
-        if isGone { _ = connection.send(Self.gone) }
+        if subscription.lastEventID != lastID {
+            for event in newest { send(event, to: ObjectIdentifier(connection)) }
+        }
+        if isGone { sendGone(to: ObjectIdentifier(connection)) }
     }
 
     func leave(_ connection: GatewayConnection) {
@@ -98,16 +102,22 @@ final class EventStreams {
 
     /// Called when a client that did not read reads again.
     func isWritable(_ connection: GatewayConnection) {
-        guard streams[ObjectIdentifier(connection)]?.isBehind == true else { return }
-        streams[ObjectIdentifier(connection)]?.isBehind = false
-        sendNewest(to: connection)
+        let id = ObjectIdentifier(connection)
+        guard let stream = streams[id] else { return }
+        for event in newest where stream.missed.contains(event.currency) { send(event, to: id) }
+        if isGone, stream.hasMissedGone { sendGone(to: id) }
     }
 
-    private func sendNewest(to connection: GatewayConnection) {
-        guard let stream = streams[ObjectIdentifier(connection)] else { return }
-        for event in newest where stream.wants(event.currency) {
-            if !connection.send(event.bytes) { streams[ObjectIdentifier(connection)]?.isBehind = true }
-        }
+    private func send(_ event: Event, to id: ObjectIdentifier) {
+        guard let stream = streams[id], stream.wants(event.currency) else { return }
+        // Sending may call `isWritable`, which must not send the same event.
+        streams[id]?.missed.remove(event.currency)
+        if !stream.connection.send(event.bytes) { streams[id]?.missed.insert(event.currency) }
+    }
+
+    private func sendGone(to id: ObjectIdentifier) {
+        streams[id]?.hasMissedGone = false
+        if streams[id]?.connection.send(Self.gone) == false { streams[id]?.hasMissedGone = true }
     }
 
     private func start() {
@@ -192,7 +202,7 @@ final class EventStreams {
             } else {
                 newest.append(event)
             }
-            send(event.bytes) { $0.wants(currency) && (!isChange || $0.updates == .changes) }
+            for (id, stream) in streams where !isChange || stream.updates == .changes { send(event, to: id) }
         case .gone: tellGone()
         }
     }
@@ -201,13 +211,7 @@ final class EventStreams {
         guard !isGone else { return }
         isGone = true
         newest = []
-        send(Self.gone) { _ in true }
-    }
-
-    private func send(_ bytes: ByteBuffer, to isChosen: (Stream) -> Bool) {
-        for (id, stream) in streams where isChosen(stream) {
-            if !stream.connection.send(bytes) { streams[id]?.isBehind = true }
-        }
+        for id in streams.keys { sendGone(to: id) }
     }
 
     /// The event that is sent when the daemon can't be reached.

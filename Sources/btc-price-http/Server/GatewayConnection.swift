@@ -272,8 +272,17 @@ final class GatewayConnection: ChannelInboundHandler {
         var responseHead = self.head(of: response, to: head)
         // With HTTP/1.0, the end of the connection ends the stream.
         if head.version.minor > 0 { responseHead.headers.add(name: "transfer-encoding", value: "chunked") }
+        keepNoOldEvents(in: context.channel)
         context.writeAndFlush(wrapOutboundOut(.head(responseHead)), promise: nil)
         environment.streams.enter(self, subscription)
+    }
+
+    /// Makes the kernel's buffer small, and stops writing while anything waits for it: what waits is old when it is read.
+    private func keepNoOldEvents(in channel: any Channel) {
+        guard let options = channel.syncOptions else { return }
+        // If the buffer stays large, a slow client gets more old events.
+        try? options.setOption(.socketOption(.so_sndbuf), value: environment.limits.streamBuffer)
+        try? options.setOption(.writeBufferWaterMark, value: .init(low: 1, high: 1))
     }
 
     /// Sends a part of the event stream.

@@ -95,8 +95,10 @@ struct GatewayLimits: Sendable {
     var writeTimeout = TimeAmount.seconds(30)
     /// The time from the end of the last response to the end of the connection, if the client does not close it.
     var lingerTimeout = TimeAmount.seconds(1)
-    /// While more bytes than this are unsent in a connection, the next request waits and events of a stream are left out.
+    /// While more bytes than this are unsent in a connection, the next request waits.
     var queuedBytes = 64 * 1024
+    /// The size of the kernel's send buffer of an event stream (SO_SNDBUF; Linux doubles it and counts its own structures).
+    var streamBuffer: SocketOptionValue = 4096
     /// The maximum number of unsent bytes in all connections. Above it, those whose clients have not read for longest are closed.
     var queuedBytesInAll = 8 * 1024 * 1024
 }

@@ -17,7 +17,8 @@ struct Watch {
                   btcctl watch --raw --max-age 10s --confirmed | feed-the-till
                   btcctl watch --above 70k --exec 'notify-send "Bitcoin $BTCCTL_PRICE"'
 
-                On a terminal, the price is redrawn in place. On a pipe, each tick is one line. The watch survives a restart of the daemon.
+                On a terminal, the price is redrawn in place. On a pipe, each tick is one line; while ten lines of a currency \
+                are unread, only its newest price waits. The watch survives a restart of the daemon.
 
                 A price that is not as --max-age, --confirmed or --max-uncertainty require is not printed; standard error says when \
                 that begins and when it is over.
@@ -66,6 +67,8 @@ struct Watch {
     private let clock = ContinuousClock()
     /// By currency.
     private var lastShown: [String: StateMessage] = [:]
+    /// The newest state of each currency that waits for a slow reader.
+    private var held: [StateMessage] = []
     /// The socket that responded. Watch reconnects only to this one, because another daemon's prices may differ.
     private var reached: String?
     /// Why no state comes; `nil` while states come.
@@ -118,7 +121,7 @@ struct Watch {
         } else if isTerminal, output.form == .text {
             sink = TerminalSink(output, isColored: isColored, currencies: currencies ?? [])
         } else {
-            sink = LineSink(output, isColored: isColored, namesCurrency: (currencies?.count ?? 1) > 1)
+            sink = LineSink(output, isColored: isColored, currencies: currencies?.count ?? 1)
         }
     }
 
@@ -152,6 +155,8 @@ struct Watch {
             }
             if reached == nil, sink.wantsPast { sink.begin(with: try past(&connection)) }
             try connection.watch(currencies, updates: updates)
+            // A new watch begins with the newest states.
+            held = []
             var heard: ContinuousClock.Instant?
             let begun = clock.now
             while true {
@@ -160,9 +165,9 @@ struct Watch {
                 let patience = heard == nil ? sink.patience : Self.longestSilence
                 let left = max(.milliseconds(1), patience - silence)
                 do throws(ClientError) {
-                    // A screen shows the age, which changes without a new state.
+                    // A screen shows the age, which changes without a new state. A slow reader may have caught up.
                     let message = try connection.nextState(
-                        timeout: sink.isOnScreen ? min(.seconds(1), left) : left,
+                        timeout: sink.isOnScreen || !held.isEmpty ? min(.seconds(1), left) : left,
                         newestOnly: sink.wantsNewestOnly && (currencies?.count ?? 1) == 1,
                         interruption: signals, outlet: sink.prints ? STDOUT_FILENO : -1)
                     reached = connection.path
@@ -176,8 +181,10 @@ struct Watch {
                     endIfAsked()
                     if takeContinued() { return }
                     switch error {
-                    case .interrupted: sink.refresh()
-                    case .timedOut where left > .milliseconds(1): sink.refresh()
+                    case .interrupted,
+                        .timedOut where left > .milliseconds(1):
+                        sink.refresh()
+                        for message in held { show(message) }
                     // After the first response, watch connects to this path again.
                     case .timedOut where heard != nil, .closed where heard != nil: return
                     default: throw error
@@ -248,6 +255,8 @@ struct Watch {
         var shown = message
         shown.boottime = nil
         guard lost != nil || shown != lastShown[message.state.currency] else { return }
+        held.removeAll { $0.state.currency == message.state.currency }
+        guard !sink.isBehind else { return held.append(message) }
         lastShown[message.state.currency] = shown
         lost = nil
         sink.show(message)

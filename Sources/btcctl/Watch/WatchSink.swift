@@ -17,6 +17,8 @@ protocol WatchSink {
     var tellsOfSimulator: Bool { get }
     /// Whether it redraws a screen.
     var isOnScreen: Bool { get }
+    /// Whether so much of what it printed is unread that the newest state is to wait.
+    var isBehind: Bool { get }
     /// Whether it shows the prices of the last minutes.
     var wantsPast: Bool { get }
     /// Takes in the prices of the last minutes, before the first state.
@@ -40,6 +42,7 @@ extension WatchSink {
     var prints: Bool { true }
     var tellsOfSimulator: Bool { false }
     var isOnScreen: Bool { false }
+    var isBehind: Bool { false }
     var wantsPast: Bool { false }
     mutating func begin(with candles: [Candle]) {}
     mutating func tell(_ note: String) { Output.complain(note) }
@@ -87,15 +90,18 @@ struct LineSink: WatchSink {
     private let namesCurrency: Bool
     private var printed: [String: Printed] = [:]
     private var refused = RefusedPrices()
+    private var lines: PrintedLines
 
     var wantsNewestOnly: Bool { false }
     var tellsOfSimulator: Bool { !output.isJSON }
+    var isBehind: Bool { lines.isReaderBehind }
 
-    /// - Parameter namesCurrency: Whether a bare number needs its currency.
-    init(_ output: PriceOutput, isColored: Bool, namesCurrency: Bool) {
+    /// - Parameter currencies: How many are watched. If there are several, a bare number needs its currency.
+    init(_ output: PriceOutput, isColored: Bool, currencies: Int) {
         self.output = output
         self.isColored = isColored
-        self.namesCurrency = namesCurrency && output.form == .raw
+        namesCurrency = currencies > 1 && output.form == .raw
+        lines = PrintedLines(currencies: currencies)
     }
 
     mutating func show(_ message: StateMessage) {
@@ -109,7 +115,7 @@ struct LineSink: WatchSink {
         // The notes come before the first line that they concern.
         if !output.isJSON { tellNotes(on: model, &before) }
         guard let line else { return }
-        Output.line((namesCurrency ? "\(currency) " : "") + (isColored ? colored(line, model) : line))
+        lines.put((namesCurrency ? "\(currency) " : "") + (isColored ? colored(line, model) : line))
     }
 
     private func tellNotes(on model: PriceViewModel, _ before: inout Printed) {
@@ -153,8 +159,10 @@ struct BarSink: WatchSink {
     private var last: StateMessage?
     private var lastLine: String?
     private var refused = RefusedPrices()
+    private var lines = PrintedLines(currencies: 1)
 
     var waitsForDaemon: Bool { true }
+    var isBehind: Bool { lines.isReaderBehind }
     var patience: Duration { Bar.patience }
 
     init(_ bar: Bar, _ output: PriceOutput) {
@@ -192,7 +200,7 @@ struct BarSink: WatchSink {
     private mutating func put(_ line: String) {
         guard line != lastLine else { return }
         lastLine = line
-        Output.line(line)
+        lines.put(line)
     }
 }
 
