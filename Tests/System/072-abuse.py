@@ -311,6 +311,39 @@ def _():
     other.stop()
 
 
+@scenario("dear calls of one user wait, all others do not; one line and a count say so", beside=True)
+def _():
+    if os.geteuid() != 0:
+        raise Skip("needs root, to be two users")
+    own = Place()
+    own.share()
+    other = Daemon(own, simulator.urls)
+    fresh(own)
+    client = f"{own.runtime}/btcctl"
+    shutil.copy(BINARIES / "btcctl", client)
+    with Beside(own) as beside:
+        begun, count, limit = time.monotonic(), 0, {"hits": 0}
+        connection = Varlink(own.socket)
+        # Five units each, for up to 100 candles.
+        while limit["hits"] < 100:
+            for _ in range(200):
+                connection.call("io.btcpriced.History.GetHistory")["parameters"]["candles"]
+            count += 200
+            status = subprocess.run(
+                [client, "status", "--json", "--socket", own.socket], capture_output=True, text=True, user="nobody", extra_groups=[])
+            limits = json.loads(status.stdout)["status"]["clients"]["limits"]
+            limit = next(limit for limit in limits if limit["name"] == "costPerSecond")
+            assert time.monotonic() - begun < 100, (count, limit)
+        took = time.monotonic() - begun
+        equal(limit["most"], 2000)
+        assert 50_000 < 5 * count <= 50_005 + 2000 * took, (count, took)
+    connection.close()
+    said = [line for line in other.lines if "Calls of user 0 wait" in line]
+    equal(len(said), 1, other.lines)
+    other.stop()
+    return f"{beside.figures}; {count} calls in {took:.1f} s, {limit['hits']} waited"
+
+
 @scenario("more connections than the descriptors allow are a warning, and the daemon keeps those that it needs", beside=True)
 def _():
     own = Place()

@@ -258,6 +258,8 @@ package final class Reporter: Sendable {
             "Clients of \(user) were disconnected: more than \(most) bytes of unread replies and of calls sent in advance were held, or three quarters of this were theirs"
         case .pendingCalls:
             "A call of \(user) was refused: more than \(most) are pending, or three quarters of this are its own"
+        case .costPerSecond:
+            "Calls of \(user) wait: they cause more work than \(most) units of about 0.1 ms a second"
         case .idleTimeout: "A client of \(user) was disconnected: it made no call for \(most / 1000) s"
         case .messageTimeout:
             "A client of \(user) was disconnected: it sent half a call, and no more for \(most / 1000) s"

@@ -41,6 +41,15 @@ package enum PriceCall: Sendable, Hashable {
         }
     }
 
+    /// The work of handling the call outside the loop, in units of about 0.1 ms.
+    package var cost: Int64 {
+        switch self {
+        case .getMetrics: 6
+        case .history(.getHistory(let query)): 1 + Int64(min(query.limit ?? .max, HistoryQuery.batch)) / 25
+        case .getPrice, .watchPrice, .listCurrencies, .getStatus, .listSources, .pause, .resume, .retry, .history: 1
+        }
+    }
+
     /// The first named currency that is not among the known ones. `nil` for the history, which may have other currencies.
     package func unknown(among known: @autoclosure () -> [String]) -> String? {
         switch self {

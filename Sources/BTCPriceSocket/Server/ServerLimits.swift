@@ -15,6 +15,11 @@ package struct ServerLimits: Sendable, Hashable {
     package var queuedBytes: Int
     /// Pending calls in total, such as fetches. The next gets the error `Busy`, unless it is an administrator's that changes the daemon.
     package var pendingCalls: Int
+    /// The work of one user's calls in the long run, in units of about 0.1 ms (``PriceCall/cost``) a second: a fifth of a processor. Above
+    /// it, calls wait.
+    package static let costPerSecond: Int64 = 2000
+    /// The work that a user's calls may save up: it suffices for a million candles.
+    static let costAtOnce: Int64 = 50_000
     /// How long a call may take from its first byte to its last before the connection is closed.
     package var timeout: Duration
     /// The socket's send buffer (SO_SNDBUF), bytes. It is small because a slow reader gets its contents late: with the default a
@@ -91,6 +96,7 @@ package struct ServerLimits: Sendable, Hashable {
         case .messageBytes: Int64(messageBytes)
         case .queuedBytes: Int64(queuedBytes)
         case .pendingCalls: Int64(pendingCalls)
+        case .costPerSecond: Self.costPerSecond
         case .idleTimeout: idleTimeout.wholeMilliseconds
         case .messageTimeout: timeout.wholeMilliseconds
         case .writeTimeout: writeTimeout.wholeMilliseconds
@@ -116,6 +122,7 @@ package enum ClientLimit: String, Sendable, CaseIterable {
     case messageBytes
     case queuedBytes
     case pendingCalls
+    case costPerSecond
     case idleTimeout = "idleTimeoutMs"
     case messageTimeout = "messageTimeoutMs"
     case writeTimeout = "writeTimeoutMs"

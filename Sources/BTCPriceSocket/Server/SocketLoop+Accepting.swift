@@ -71,6 +71,7 @@ extension SocketLoop {
         sweepAt = boottime + replies.limits.sweepPeriod.wholeMilliseconds
         guard isDue else { return }
         giveBackMemory()
+        workOfUser = workOfUser.filter { !$0.value.isFull(at: boottime) }
         for descriptor in table.descriptors {
             guard let slot = table[descriptor], let patience = slot.connection.overdue(replies.limits, at: boottime)
             else { continue }

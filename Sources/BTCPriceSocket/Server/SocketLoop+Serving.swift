@@ -72,10 +72,30 @@ extension SocketLoop {
         }
         pending += 1
         pendingOfUser[uid, default: 0] += 1
+        let wait = call.changesTheDaemon ? 0 : charge(call.cost, to: uid)
         let counts = clientCounts
         table[descriptor]?.answer = Task { [environment] in
+            if wait > 0 {
+                try? await Task.sleep(for: .milliseconds(wait))
+                // If the connection has ended meanwhile, nobody reads the reply.
+                guard !Task.isCancelled else {
+                    return environment.inbox.answer(tag, of: uid, CallAnswer(.busy(limit: limits.pendingCalls)))
+                }
+            }
             environment.inbox.answer(tag, of: uid, await environment.answer(call, uid, counts))
         }
+    }
+
+    /// Counts the work of a call.
+    /// - Returns: How long the call waits because its user's calls have caused too much work, milliseconds.
+    private mutating func charge(_ cost: Int64, to uid: UInt32) -> Int64 {
+        var work =
+            workOfUser[uid] ?? TokenBucket(burst: ServerLimits.costAtOnce, perSecond: ServerLimits.costPerSecond)
+        let wait = work.wait(for: cost, at: boottime)
+        work.take(cost)
+        workOfUser[uid] = work
+        if wait > 0 { hit(.costPerSecond, of: uid) }
+        return wait
     }
 
     mutating func tellOfPriceCalls() {

@@ -45,6 +45,8 @@ struct SocketLoop: ~Copyable {
     /// The most memory that the connections took since it was given back to the system, bytes.
     var mostHeld = 0
     var pendingOfUser: [UInt32: Int] = [:]
+    /// The work that calls of a user may still cause, of the users whose calls have caused some lately.
+    var workOfUser: [UInt32: TokenBucket] = [:]
 
     init(_ environment: Environment) throws(SocketError) {
         self.environment = environment

@@ -1,4 +1,5 @@
 import BTCPriceCore
+import BTCPriceSocket
 import Synchronization
 
 /// A rate limit: a burst, then so many calls per second. One client gets at most half. Callers wait in turn, at most ``longestWait``.
@@ -6,50 +7,18 @@ final class CallRate: Sendable {
     /// The longest wait, milliseconds.
     static let longestWait: Int64 = 10_000
 
-    private struct Bucket {
-        let burst: Int64
-        let perSecond: Int64
-        /// The calls that are left, in thousandths; below zero if callers wait.
-        private(set) var left: Int64
-        private var last = BootTime.min
-
-        init(burst: Int64, perSecond: Int64) {
-            self.burst = burst
-            self.perSecond = perSecond
-            left = burst * 1000
-        }
-
-        /// - Returns: The time until the next call may be made, milliseconds.
-        mutating func wait(at boottime: BootTime) -> Int64 {
-            // After at most this time, the whole burst is available again.
-            let passed = last == .min ? 0 : min(max(0, boottime - last), burst * 1000 + longestWait)
-            last = boottime
-            left = min(burst * 1000, left + passed * perSecond)
-            return max(0, 1000 - left) / perSecond
-        }
-
-        mutating func take() { left -= 1000 }
-
-        /// Whether the whole burst is available.
-        func isFull(at boottime: BootTime) -> Bool {
-            var copy = self
-            _ = copy.wait(at: boottime)
-            return copy.left == burst * 1000
-        }
-    }
-
     private struct State {
-        var all: Bucket
+        var all: TokenBucket
         /// Those of the clients that have made calls recently.
-        var ofClients: [String: Bucket] = [:]
+        var ofClients: [String: TokenBucket] = [:]
     }
 
-    private let share: Bucket
+    private let share: TokenBucket
     private let state: Mutex<State>
 
     init(burst: Int64, perSecond: Int64) {
-        share = Bucket(burst: burst / 2, perSecond: perSecond / 2)
-        state = Mutex(State(all: Bucket(burst: burst, perSecond: perSecond)))
+        share = TokenBucket(burst: burst / 2, perSecond: perSecond / 2)
+        state = Mutex(State(all: TokenBucket(burst: burst, perSecond: perSecond)))
     }
 
     /// - Parameter client: Identifies the client.
