@@ -103,10 +103,11 @@ struct Assembly {
                 return (backfill: backfill, calls: calls)
             }
         }
+        let reloads = isReloadWanted ? Replaceable(StatusMessage.Reloads()) : nil
         let answers = CallHandler(
             instance: instance, startedAt: now(), running: running, directories: settings.directories,
             engine: engine, control: control, store: store, persist: persist,
-            history: past?.calls, backfill: past?.backfill, now: now, logger: logger)
+            history: past?.calls, backfill: past?.backfill, reloads: reloads, now: now, logger: logger)
         let server = try PriceServer(
             listener: listener, instance: instance, now: now, activity: activity,
             administrators: Administrators(group: Product.group),
@@ -167,10 +168,10 @@ struct Assembly {
                 running: running, clock: loop.clock, now: now),
         ]
         if let backfill = past?.backfill { services.append(BackgroundService { await backfill.run() }) }
-        if let reload {
+        if let reload, let reloads {
             services.append(
                 ReloadService(
-                    signals: reload, manager: manager, reloading: reloading,
+                    signals: reload, manager: manager, reloading: reloading, counts: reloads,
                     status: { StatusLine.text(await engine.state) }))
         }
         services.append(CleanUp { manager.stopping() })
@@ -223,7 +224,8 @@ struct Assembly {
             }
             return (try ListeningSocket(path: settings.socketPath), settings.socketPath)
         } catch {
-            throw StartFailure(description: "\(error)")
+            throw StartFailure(
+                description: (["\(error)"] + [PassedSockets.notOurs].compactMap(\.self)).joined(separator: "; "))
         }
     }
 }

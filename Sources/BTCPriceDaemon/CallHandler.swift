@@ -19,6 +19,8 @@ struct CallHandler: Sendable {
     /// `nil` if no history is kept.
     let history: HistoryCalls?
     let backfill: Backfill?
+    /// `nil` if SIGHUP ends the daemon.
+    let reloads: Replaceable<StatusMessage.Reloads>?
     let now: TimeSource
     let logger: Logger
     private let sharedMetrics = SharedAnswer()
@@ -171,7 +173,7 @@ struct CallHandler: Sendable {
                 heldCandles: history.map { Int64($0.store.held) },
                 historyFailure: history?.store.failure?.description, candleFailure: await backfill?.failure),
             clients: StatusMessage.Clients(clients), elsewhere: running.value.settings.elsewhere,
-            clock: StatusMessage.Clock(await engine.clockComparison))
+            clock: StatusMessage.Clock(await engine.clockComparison), reloads: reloads?.value)
     }
 }
 

@@ -59,6 +59,9 @@ package enum Daemon {
             case .tryExchange(let name, let body):
                 return try await ExchangeTrials.run(name, body: body, settings, environment: environment)
                     ? 0 : Exit.failure
+            case .reload(let pid):
+                try ExchangeClient.check(settings.clientSettings)
+                return await reload(pid, settings)
             case .run, .printStandardConfiguration: break
             }
         } catch {
@@ -87,6 +90,22 @@ package enum Daemon {
             return failure.isConfiguration ? Exit.configuration : Exit.failure
         } catch {
             logger.tell(.startFailed, "Ended by an error: \(error)")
+            return Exit.failure
+        }
+    }
+
+    private static func reload(_ pid: Int32, _ settings: Settings) async -> Int32 {
+        do throws(ReloadRequest.Failure) {
+            let unknown = try await ReloadRequest(pid: pid, socket: settings.socketPath).run()
+            if let unknown {
+                complain(
+                    "process \(pid) was signalled, but can't be asked whether it has reloaded: \(unknown)",
+                    level: .warning)
+            }
+            return 0
+        } catch {
+            complain(error.text(of: pid))
+            if case .refused = error { return Exit.configuration }
             return Exit.failure
         }
     }

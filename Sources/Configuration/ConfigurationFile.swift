@@ -91,16 +91,16 @@ package struct ConfigurationFile {
 
     /// The tables in a table, in their order, with their names.
     package func tables(in name: String) -> [(name: String, table: ConfigurationTable)] {
-        let entries = values.filter { $0.names.first == name && $0.names.count > 1 }
-        let names = entries.reduce(into: [String]()) { if !$0.contains($1.names[1]) { $0.append($1.names[1]) } }
-        return names.map { each in
-            let own = entries.filter { $0.names[1] == each && $0.names.count > 2 }
-            return (
-                each,
-                ConfigurationTable(
-                    "\(name).\(each)", path: path,
-                    entries: own.map { Entry(names: Array($0.names.dropFirst(2)), value: $0.value, line: $0.line) })
-            )
+        var names: [String] = []
+        var entries: [String: [Entry]] = [:]
+        for entry in values where entry.names.first == name && entry.names.count > 1 {
+            let table = entry.names[1]
+            if entries[table] == nil { names.append(table) }
+            let own = Entry(names: Array(entry.names.dropFirst(2)), value: entry.value, line: entry.line)
+            entries[table, default: []] += own.names.isEmpty ? [] : [own]
+        }
+        return names.map {
+            ($0, ConfigurationTable("\(name).\($0)", path: path, entries: entries[$0] ?? []))
         }
     }
 

@@ -76,12 +76,13 @@ package struct ConfigurationTable: Sendable {
 
     /// The names of the tables within a table in it, each with its key.
     package func tables(in key: String) -> [(name: String, key: String)] {
-        var tables: [(name: String, key: String)] = []
-        for entry in entries where entry.names.first == key && entry.names.count > 1 {
-            let name = entry.names[1]
-            if !tables.contains(where: { $0.name == name }) { tables.append((name, "\(key).\(name)")) }
+        var known: Set<String> = []
+        return entries.compactMap { entry in
+            guard entry.names.first == key, entry.names.count > 1, known.insert(entry.names[1]).inserted else {
+                return nil
+            }
+            return (entry.names[1], "\(key).\(entry.names[1])")
         }
-        return tables
     }
 
     package func finish(known: [String]) throws(SettingsError) {

@@ -43,7 +43,17 @@ package struct Credentials: Sendable {
         guard
             text.unicodeScalars.allSatisfy({ $0.properties.isWhitespace || $0.properties.generalCategory != .control })
         else { throw Failure(description: "the credential \(path) contains a control character") }
+        try Self.refuseEncrypted(text, path)
         let secret = text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
         return secret.isEmpty ? nil : secret
+    }
+
+    /// Refuses an encrypted credential, as systemd-creds(1) writes it: several lines of base64. No secret here is.
+    package static func refuseEncrypted(_ text: String, _ path: String) throws(Failure) {
+        guard text.utf8.count >= 100, text.wholeMatch(of: #/[A-Za-z0-9+/]+\n[A-Za-z0-9+/=\n]+/#) != nil else { return }
+        throw Failure(
+            description:
+                "the credential \(path) is encrypted: LoadCredential= passes it as it is, so the unit needs LoadCredentialEncrypted="
+        )
     }
 }

@@ -34,6 +34,14 @@ package enum PassedSockets {
         return descriptor
     }
 
+    /// Why sockets that systemd passed are not used; `nil` if there are none. A child of the process that got them inherits the variables.
+    package static var notOurs: String? {
+        guard let pid = getenv("LISTEN_PID").flatMap({ Int32(String(cString: $0)) }), getenv("LISTEN_FDS") != nil,
+            pid != getpid()
+        else { return nil }
+        return "systemd passed sockets for process \(pid), and this one is \(getpid()): does the unit set PrivatePIDs=?"
+    }
+
     private static func passed() throws(Failure) -> [Int32] {
         // The variables stay set: a child does not inherit the descriptors, and nothing else reads them.
         let count = sd_listen_fds(0)

@@ -83,7 +83,8 @@ struct Fleet {
         let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
         ServerLimits.raiseDescriptors()
         let settings = try brokerSettings(broker, keepAlive: 30)
-        let sockets = PublisherSockets(directory: directory, logger: logger)
+        let most = publishers.isEmpty ? Following.most + 1 : publishers.count
+        let sockets = PublisherSockets(directory: directory, most: most, logger: logger)
         for name in publishers { try sockets.add(name) }
         let loop = BrokerLoop<Following>(settings, logger: logger) { sockets.perform($0) }
         loop.start(Following(named: publishers))
@@ -121,6 +122,7 @@ struct Fleet {
             guard access(path, R_OK) == 0 else {
                 throw FleetStartFailure(description: "cannot read \(path): \(String(cString: strerror(errno)))")
             }
+            _ = try Self.text(path)
         }
         guard (settings.certificateFile == nil) == (settings.keyFile == nil) else {
             throw FleetStartFailure(
@@ -131,14 +133,25 @@ struct Fleet {
 
     /// The file of a credential that systemd has passed (systemd.exec(5), LoadCredential=).
     private func credential(_ name: String) -> String? {
-        environment["CREDENTIALS_DIRECTORY"].map { "\($0)/\(name)" }.flatMap { access($0, F_OK) == 0 ? $0 : nil }
+        guard let path = environment["CREDENTIALS_DIRECTORY"].map({ "\($0)/\(name)" }) else { return nil }
+        // Any other error is told when the file is read.
+        return access(path, F_OK) == 0 || errno != ENOENT ? path : nil
+    }
+
+    private static func text(_ path: String) throws(FleetStartFailure) -> String {
+        guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {
+            throw FleetStartFailure(description: "cannot read \(path) as a text")
+        }
+        do throws(Credentials.Failure) {
+            try Credentials.refuseEncrypted(text, path)
+        } catch {
+            throw FleetStartFailure(description: error.description)
+        }
+        return text
     }
 
     private static func password(_ path: String) throws(FleetStartFailure) -> String {
-        guard let data = try? String(contentsOfFile: path, encoding: .utf8) else {
-            throw FleetStartFailure(description: "cannot read the password in \(path)")
-        }
-        return String(data.prefix { !$0.isNewline })
+        String(try text(path).prefix { !$0.isNewline })
     }
 
     private static func random() -> String { String(UInt64.random(in: 1 ... .max), radix: 16) }

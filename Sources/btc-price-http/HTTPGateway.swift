@@ -100,6 +100,9 @@ struct HTTPGateway {
                 channel.eventLoop.makeCompletedFuture {
                     let limits = shared.value.limits
                     let arrival = Self.arrival(at: channel.localAddress, from: channel.remoteAddress)
+                    if arrival.localAddress != nil {
+                        try channel.syncOptions?.setOption(.tcpOption(.tcp_nodelay), value: 1)
+                    }
                     let connection = GatewayConnection(shared.value, arrival)
                     var decoding = NIOHTTPDecoderLimitConfiguration()
                     decoding.maxHeaderFieldSize = limits.headerBytes
@@ -145,7 +148,10 @@ struct HTTPGateway {
                 }
             } catch {
                 let reason = (error as? IOError).map { String(cString: strerror($0.errnoCode)) } ?? "\(error)"
-                throw ListenFailure(description: "cannot listen at \(address): \(reason)")
+                throw ListenFailure(
+                    description: (["cannot listen at \(address): \(reason)"]
+                        + [PassedSockets.notOurs].compactMap(\.self))
+                        .joined(separator: "; "))
             }
         }
         return channels

@@ -66,6 +66,28 @@ import Testing
         #expect(log.all == ["last tick", "save"])
     }
 
+    @Test func `work that can't be cancelled does not keep the others from ending`() async {
+        let (log, disk) = (Log<String>(), AsyncStream<Void>.makeStream())
+        let services: [any Service] = [
+            CleanUp { log.add("save") },
+            BackgroundService(longestEnd: .milliseconds(1)) {
+                await withCheckedContinuation { continuation in
+                    Task.detached {
+                        for await _ in disk.stream {}
+                        continuation.resume()
+                    }
+                }
+            },
+            Failing(),
+        ]
+        let group = ServiceGroup(
+            configuration: ServiceGroupConfiguration(
+                inOrder: services, logger: Logger(label: "t") { _ in LineLogHandler(log: Log<String>()) }))
+        await #expect(throws: Failing.Failure.self) { try await group.run() }
+        #expect(log.all == ["save"])
+        disk.continuation.finish()
+    }
+
     @Test func `the level changes for all loggers at once, and a logger may have a higher one`() {
         let (log, level) = (Log<String>(), Replaceable(Logger.Level.info))
         let handler = LineLogHandler(log: log, logLevel: .trace) {

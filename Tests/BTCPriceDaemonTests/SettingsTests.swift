@@ -490,8 +490,9 @@ import Testing
         #expect(
             user.directories
                 == Directories(state: "/home/a/.local/state/btc-priced", runtime: "/run/user/1000/btc-priced"))
-        let bare = try read(environment: ["HOME": "/home/a", "XDG_STATE_HOME": "/s"], uid: 1000)
-        #expect(bare.directories == Directories(state: "/s/btc-priced", runtime: "/tmp/btc-priced-1000"))
+        // Nobody with this number has logged in.
+        let bare = try read(environment: ["HOME": "/home/a", "XDG_STATE_HOME": "/s"], uid: 4_123_456_789)
+        #expect(bare.directories == Directories(state: "/s/btc-priced", runtime: "/tmp/btc-priced-4123456789"))
         let service = try read(
             environment: ["STATE_DIRECTORY": "/var/lib/btc-priced", "RUNTIME_DIRECTORY": "/run/btc-priced:/run/x"],
             uid: 990)

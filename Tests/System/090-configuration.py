@@ -126,13 +126,17 @@ def _():
     for name in ("btc-priced", "btcctl"):
         shutil.copy(BINARIES / name, binaries)
     os.chown(home, uid, uid)
-    for runtime in (f"{home}/run", None):
+    fallback, logged_in = f"/tmp/btc-priced-{uid}", f"/run/user/{uid}"
+    for runtime in (f"{home}/run", logged_in, None):
         environment = {**BARE, "HOME": home, "TZ": "UTC"}
         if runtime:
-            os.mkdir(runtime, 0o700)
+            os.makedirs(runtime, 0o700)
             os.chown(runtime, uid, uid)
+            atexit.register(shutil.rmtree, runtime, True)
+        elif os.path.exists(logged_in):
+            shutil.rmtree(logged_in)
+        if runtime == f"{home}/run":
             environment["XDG_RUNTIME_DIR"] = runtime
-        fallback = f"/tmp/btc-priced-{uid}"
         daemon = spawn(
             [f"{binaries}/btc-priced", "--source-binance-url", simulator.urls["binance"]], user=uid, group=uid,
             env=environment, stderr=subprocess.PIPE, text=True)
@@ -152,9 +156,15 @@ def _():
     shutil.rmtree(fallback)
     os.mkdir(fallback)
     done = subprocess.run([f"{binaries}/btc-priced"], user=uid, group=uid, env=environment, capture_output=True, text=True)
-    os.rmdir(fallback)
     equal(done.returncode, 1)
     assert "belongs to somebody else" in done.stderr, done.stderr
+    # A client does not ask a daemon there, nor one in another user's $XDG_RUNTIME_DIR, as with sudo -E.
+    for place, own in ((fallback, {}), (home, {"XDG_RUNTIME_DIR": home})):
+        who = 0 if own else uid
+        done = subprocess.run([f"{binaries}/btcctl", "current"], user=who, group=who, env={**environment, **own}, capture_output=True, text=True)
+        owner = os.stat(place).st_uid
+        assert done.returncode == 69 and f"; {place} belongs to user {owner}, and is not used)" in done.stderr, done
+    os.rmdir(fallback)
 
 
 @scenario("a damaged quote is set aside and reported, and does not prevent the start")

@@ -136,6 +136,7 @@ def _():
         (unused_url(), "the proxy: Connection refused"), (Proxy("refusing").url, refused), (Proxy("lingering").url, refused),
         (Proxy("demanding").url, demanded), (Proxy("socks5_demanding").url, demanded),
         (Proxy("socks5_refusing").url, f"{refused}: connection refused"),
+        (Proxy("endless").url, f"{refused}: its response "), (Proxy("garbage").url, f"{refused}: its response is not valid"),
     ]
     urls = {"binance": simulator.urls["binance"].replace("127.0.0.1", NAME)}
     for url, reason in cases:

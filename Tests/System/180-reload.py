@@ -68,6 +68,53 @@ def _():
     return f"{len(ticks)} ticks over three reloads"
 
 
+@scenario("--reload returns when the configuration is in use, also two at once; it fails if it is refused, and says what it can't know", beside=True)
+def _():
+    daemon, other = Configured(), Place()
+
+    def request(*options, pid=daemon.process.pid):
+        return spawn([BINARIES / "btc-priced", "--config", daemon.path, "--runtime-directory", daemon.place.runtime, *options, "--reload", str(pid)],
+                     stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def told(process):
+        output, error = process.communicate(timeout=40)
+        return process.returncode, output, error.strip()
+
+    for number in range(20):
+        wanted = ("USD", "EUR") if number % 2 else ("USD",)
+        daemon.write(f"currencies = {json.dumps(wanted)}\n")
+        processes = [request() for _ in range(2 if number % 3 == 0 else 1)]
+        for process in processes:
+            equal(told(process), (0, "", ""))
+            known = btcctl(daemon.place, "current", "-c", "EUR", "--json").json
+            equal(known.get("error") != "usage", len(wanted) == 2, f"reload {number}: {known}")
+    reloads = daemon.status()["reloads"]
+    assert reloads["done"] == reloads["begun"] >= 20 and reloads["failure"] is None, reloads
+    # The check finds it before the daemon is signalled.
+    daemon.write("tick.interval-ms = 1\n")
+    status, _, error = told(request())
+    assert status == 78 and "tick.interval-ms = 1" in error, (status, error)
+    equal(daemon.status()["reloads"], reloads)
+    # What only the daemon finds: the check reads another file.
+    valid = f"{daemon.place.state}/valid.toml"
+    Path(valid).write_text("")
+    status, _, error = told(request("--config", valid))
+    assert status == 78 and "the new configuration is refused, and the old one stays: " in error and "tick.interval-ms = 1" in error, (status, error)
+    assert "tick.interval-ms" in daemon.status()["reloads"]["failure"], daemon.status()
+    assert "the last reload was refused: " in " ".join(btcctl(daemon.place, "status").out.split()), btcctl(daemon.place, "status").out
+    daemon.write("")
+    equal(told(request()), (0, "", ""))
+    # Where the daemon answers is not known.
+    before = daemon.status()["reloads"]["done"]
+    status, _, error = told(request("--runtime-directory", other.runtime))
+    assert status == 0 and "was signalled, but can't be asked whether it has reloaded: " in error, (status, error)
+    wait_until(lambda: daemon.status()["reloads"]["done"] == before + 1, what="the reload")
+    status, _, error = told(request(pid=0x7FFFFFF0))
+    assert status == 1 and "is not signalled: No such process" in error, (status, error)
+    equal(told(request(pid=0))[0], 64)
+    daemon.stop()
+
+
 @scenario("changed limits on clients apply after the reload")
 def _():
     daemon = Configured()

@@ -44,7 +44,7 @@ def _():
         assert all(name.startswith("opt/btc/") for name in files(root)), files(root)
         unit = Path(root, "opt/btc/lib/systemd/system/btc-priced.service").read_text()
         for line in ("ExecStart=/opt/btc/bin/btc-priced --config /opt/btc/etc/btc-priced/config.toml",
-                     "ExecReload=/opt/btc/bin/btc-priced --config /opt/btc/etc/btc-priced/config.toml --check-config",
+                     "ExecReload=/opt/btc/bin/btc-priced --config /opt/btc/etc/btc-priced/config.toml --reload $MAINPID",
                      "Environment=XDG_DATA_DIRS=/opt/btc/share"):
             assert line in unit.splitlines(), f"{line} in {unit}"
         # /lib64 is absent from Debian on arm64.

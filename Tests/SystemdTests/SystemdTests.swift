@@ -111,6 +111,10 @@ import Testing
             unsetenv("LISTEN_FDS")
         }
         #expect(throws: PassedSockets.Failure.self) { try PassedSockets.listeningStream() }
+        #expect(PassedSockets.notOurs == nil)
+        setenv("LISTEN_PID", "1", 1)
+        #expect(try PassedSockets.listeningStream() == nil)
+        #expect(PassedSockets.notOurs?.hasPrefix("systemd passed sockets for process 1, and this one is ") == true)
     }
 
     @Test func `credentials are files`() throws {
@@ -133,6 +137,20 @@ import Testing
         ) {
             try credentials.secret("key")
         }
+        // As systemd-creds(1) writes it: lines of base64.
+        let line = String(repeating: "Ab1+", count: 17)
+        write(Array("\(line)\n\(line)\nAb0/Cw==\n".utf8))
+        #expect(
+            throws: Credentials.Failure(
+                description:
+                    "the credential \(directory.path)/key is encrypted: LoadCredential= passes it as it is, so the unit needs LoadCredentialEncrypted="
+            )
+        ) {
+            try credentials.secret("key")
+        }
+        // A long key is on one line.
+        write(Array("\(line)\(line)\n".utf8))
+        #expect(try credentials.secret("key") == line + line)
         write([0xFF])
         #expect(throws: Credentials.Failure.self) { try credentials.secret("key") }
         write(Array(repeating: 0x61, count: 5000))

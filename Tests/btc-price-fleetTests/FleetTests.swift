@@ -343,7 +343,7 @@ private struct Host {
     @Test func `a currency's sources are its own, and a currency without a price has a state`() async throws {
         try await onAThread {
             let directory = TemporaryDirectory()
-            let socket = try PublisherSocket("alpha", in: directory.path) { _ in }
+            let socket = try PublisherSocket("alpha", in: directory.path, limits: .fitting()) { _ in }
             defer { socket.stop() }
             socket.tell(state(1, at: 0, currency: "EUR"), interval: 1000)
             let text =
@@ -480,5 +480,17 @@ private struct Host {
             #expect(
                 written == Self.before + (members.isEmpty ? #","ticking":null,"boottime":null"# : later) + Self.after)
         }
+    }
+}
+
+@Suite struct PublisherSocketsTests {
+    @Test(arguments: [1, 3, 33, 1000]) func `all sockets together have what one daemon's socket has`(_ sockets: Int) {
+        let all = ServerLimits(connections: 24_000)
+        let share = PublisherSockets.share(of: all, among: sockets)
+        #expect(share.connections * sockets <= all.connections)
+        #expect(share.connectionsPerUser >= 12)
+        // Below 1 MiB, a single client's replies would not fit.
+        #expect(share.queuedBytes * sockets <= max(all.queuedBytes, sockets << 20))
+        #expect(share.pendingCalls * sockets <= max(all.pendingCalls, sockets * 16))
     }
 }

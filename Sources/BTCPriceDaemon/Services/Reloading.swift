@@ -1,5 +1,6 @@
 import BTCPriceCore
 import BTCPriceNetworking
+import BTCPriceSocket
 import Configuration
 import Glibc
 import Logging
@@ -18,7 +19,8 @@ struct Reloading: Sendable {
     let parts: Parts
     let logger: Logger
 
-    func reload() async {
+    /// - Returns: Why the configuration is refused; `nil` if it is in use.
+    func reload() async -> String? {
         do {
             let settings = try read()
             for warning in settings.warnings { logger.warning("\(warning)") }
@@ -29,10 +31,12 @@ struct Reloading: Sendable {
             try parts.client.apply(settings.clientSettings)
             await parts.apply(settings, sources)
             tell(settings, old)
+            return nil
         } catch {
             logger.tell(
                 .reloadRefused, "The new configuration is refused, and the old one stays: \(error)",
                 ["error": "\(error)"])
+            return "\(error)".printable
         }
     }
 
@@ -66,6 +70,7 @@ struct ReloadService: Service {
     let signals: UnixSignalsSequence
     let manager: ServiceManager
     let reloading: Reloading
+    let counts: Replaceable<StatusMessage.Reloads>
     let status: @Sendable () async -> String
 
     /// Whether SIGHUP means reload. If the process has a terminal, SIGHUP means that the terminal has closed, and the daemon ends.
@@ -78,8 +83,10 @@ struct ReloadService: Service {
 
     func run() async throws {
         for await _ in signals.cancelOnGracefulShutdown() {
+            counts.value.begun += 1
             manager.reloading()
-            await reloading.reload()
+            counts.value.failure = await reloading.reload()
+            counts.value.done += 1
             manager.ready(status: await status())
         }
     }

@@ -49,9 +49,23 @@ struct SocketGuardService: Service {
 
 /// Does work until the shutdown, which cancels it.
 struct BackgroundService: Service {
+    /// How long the shutdown waits for it: work that waits for a disk can't be cancelled, and the price must still be saved.
+    var longestEnd = Duration.seconds(1)
     let work: @Sendable () async -> Void
 
     func run() async throws {
-        await cancelWhenGracefulShutdown { await work() }
+        let task = Task { await work() }
+        do { try await gracefulShutdown() } catch {}
+        task.cancel()
+        let (isOver, end) = AsyncStream<Void>.makeStream()
+        Task {
+            await task.value
+            end.finish()
+        }
+        Task {
+            try? await Task.sleep(for: longestEnd)
+            end.finish()
+        }
+        for await _ in isOver {}
     }
 }

@@ -1,6 +1,8 @@
 import BTCPriceNetworking
 import BTCPriceSocket
 import CommandLine
+import FoundationEssentials
+import Glibc
 
 /// The daemon's command line: what to do, the configuration file, and the settings.
 struct DaemonCommandLine {
@@ -8,6 +10,8 @@ struct DaemonCommandLine {
         case run, checkConfiguration, printConfiguration, printStandardConfiguration
         /// Tries an exchange, with a saved body or a request.
         case tryExchange(String, body: String?)
+        /// Makes a running daemon read its configuration again, and waits.
+        case reload(pid: Int32)
     }
 
     var action = Action.run
@@ -25,7 +29,7 @@ struct DaemonCommandLine {
                 Exit status: 0 if the daemon was stopped, 64 for an invalid command line, 78 for an invalid configuration, 1 if the \
                 daemon can't run (the message says why).
                 """,
-            options: [config, check, printAll, printDefault, tryOne] + SettingKey.all.map(Self.option),
+            options: [config, check, reload, printAll, printDefault, tryOne] + SettingKey.all.map(Self.option),
             words: [
                 Words("file", "With --try: read this saved body and request nothing.", count: 0...1, completion: .files)
             ]),
@@ -34,13 +38,26 @@ struct DaemonCommandLine {
     private static let config = Option(
         "--config", value: "file", "Read this file instead of the default one.", completion: .files)
     private static let check = Option("--check-config", "Check the configuration, and exit.")
+    private static let reload = Option(
+        "--reload", value: "pid",
+        "Make the running daemon with this process ID read its configuration again, wait until it is in use, and exit.")
     private static let printAll = Option("--print-config", "Print every setting and its origin, and exit.")
     private static let printDefault = Option(
         "--print-default-config", "Print a file with every setting, its default and its purpose, and exit.")
     private static let tryOne = Option(
         "--try", value: "name",
         "Request the price of an exchange once, or read a saved body, and print what its description finds.",
-        completion: .computed { _, _ in Exchange.all.map(\.name) })
+        completion: .computed { words, _ in triable(words) })
+
+    /// The names of the exchanges and sources of rates that are built in, described in files, or described in the configuration.
+    private static func triable(_ words: [String]) -> [String] {
+        let path = words.firstIndex(of: config.name).flatMap { words.dropFirst($0 + 1).first }
+        let files = try? ConfigurationFiles(
+            DaemonCommandLine(configurationPath: path), environment: ProcessInfo.processInfo.environment, uid: getuid())
+        guard let files else { return Exchange.all.map(\.name) }
+        let names = files.exchanges.map(\.name)
+        return names + files.installed.filter { !names.contains($0) } + files.rateSources.map(\.name)
+    }
 
     private static func option(_ key: SettingKey) -> Option {
         let completion: Completion =
@@ -61,6 +78,9 @@ extension DaemonCommandLine {
             switch name {
             case Self.config.name: configurationPath = text
             case Self.check.name: action = .checkConfiguration
+            case Self.reload.name:
+                guard let pid = Int32(text), pid > 0 else { throw UsageError("--reload needs a process ID") }
+                action = .reload(pid: pid)
             case Self.printAll.name: action = .printConfiguration
             case Self.printDefault.name: action = .printStandardConfiguration
             case Self.tryOne.name: action = .tryExchange(text, body: line.words.first)

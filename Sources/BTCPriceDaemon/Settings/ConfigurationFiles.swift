@@ -106,11 +106,18 @@ struct ConfigurationFiles {
     }
 
     private mutating func take(_ file: ConfigurationFile, _ path: String) throws(SettingsError) {
+        var places = Dictionary(uniqueKeysWithValues: zip(exchanges.map(\.name), exchanges.indices))
         for (name, table) in file.tables(in: "exchange") {
             let exchange = Exchange(try ExchangeDescription(name, table))
-            if let index = exchanges.firstIndex(where: { $0.name == name }) {
-                exchanges[index] = exchange
+            if try ExchangeDescription.hasIgnoredPath(table) {
+                warnings.append(
+                    "\(path): exchange.\(name).second-url: its path has no effect, that of url is requested there, too: remove the path"
+                )
+            }
+            if let place = places[name] {
+                exchanges[place] = exchange
             } else {
+                places[name] = exchanges.count
                 exchanges.append(exchange)
             }
         }

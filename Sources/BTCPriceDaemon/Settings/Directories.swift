@@ -1,4 +1,5 @@
 import BTCPriceNetworking
+import BTCPriceSocket
 import Configuration
 import Glibc
 
@@ -10,7 +11,7 @@ struct Directories: Sendable, Hashable {
     let runtime: String
 
     /// The default directories: those made by systemd, else the system's for root, else the user's own (XDG Base Directory
-    /// Specification). Without `XDG_RUNTIME_DIR`, the runtime directory is `/tmp/btc-priced-<uid>`.
+    /// Specification, ``UserDirectory``).
     static func standard(environment: [String: String], uid: UInt32) -> (state: String?, runtime: String) {
         func made(_ name: String) -> String? {
             // systemd lists several if the unit names several; the first one is used.
@@ -20,8 +21,8 @@ struct Directories: Sendable, Hashable {
             return (made("STATE_DIRECTORY") ?? "/var/lib/btc-priced", made("RUNTIME_DIRECTORY") ?? "/run/btc-priced")
         }
         let state = folder("XDG_STATE_HOME", ".local/state", environment)
-        let runtime = absolute(environment["XDG_RUNTIME_DIR"]).map { "\($0)/btc-priced" }
-        return (made("STATE_DIRECTORY") ?? state, made("RUNTIME_DIRECTORY") ?? runtime ?? sharedFallback(uid: uid))
+        let runtime = UserDirectory.standard(environment: { environment[$0] }, uid: uid)
+        return (made("STATE_DIRECTORY") ?? state, made("RUNTIME_DIRECTORY") ?? runtime)
     }
 
     /// The default path of the configuration file.
@@ -39,11 +40,10 @@ struct Directories: Sendable, Hashable {
         let number = errno
         // A file in the place of a directory, such as HOME=/dev/null, has none in it.
         if number == ENOTDIR { return false }
-        if number == ENOENT {
-            if lstat(path, &status) != 0, errno == ENOENT { return false }
-            throw SettingsError("\(path): it is a link to a file that does not exist")
-        }
-        throw SettingsError("\(path): \(String(cString: strerror(number)))")
+        guard number == ENOENT else { throw SettingsError("\(path): \(String(cString: strerror(number)))") }
+        if lstat(path, &status) == 0 { throw SettingsError("\(path): it is a link to a file that does not exist") }
+        guard errno == ENOENT else { throw SettingsError("\(path): \(String(cString: strerror(errno)))") }
+        return false
     }
 
     /// Creates both. The runtime directory is required; the state directory only keeps the price over a reboot.
@@ -51,7 +51,7 @@ struct Directories: Sendable, Hashable {
     /// - Throws: ``StartFailure`` if the runtime directory can't be used, or is the state directory too.
     func make() throws(StartFailure) -> String? {
         try Self.make(runtime)
-        if runtime == Self.sharedFallback(uid: getuid()) { try Self.takeForOneself(runtime) }
+        if runtime == UserDirectory.shared(uid: getuid()) { try Self.takeForOneself(runtime) }
         do throws(StartFailure) {
             try Self.make(state)
         } catch {
@@ -72,8 +72,6 @@ struct Directories: Sendable, Hashable {
         guard stat(first, &one) == 0, stat(second, &other) == 0 else { return false }
         return one.st_dev == other.st_dev && one.st_ino == other.st_ino
     }
-
-    private static func sharedFallback(uid: UInt32) -> String { "/tmp/btc-priced-\(uid)" }
 
     /// Creates a directory and its parents, unless they exist.
     private static func make(_ path: String) throws(StartFailure) {

@@ -14,6 +14,7 @@ struct Layers {
     /// Settings that have gone, and environment variables with the daemon's prefix that are probably not meant for it.
     let warnings: [String]
     let exchanges: [Exchange]
+    private let exchangesByName: [String: Exchange]
     private let files: ConfigurationFiles
     /// The names of the exchanges that are described in files, whether they are used or not.
     var installed: [String] { files.installed }
@@ -26,6 +27,7 @@ struct Layers {
         commandLine: DaemonCommandLine, environment: [String: String], files: ConfigurationFiles
     ) throws(SettingsError) {
         exchanges = files.exchanges
+        exchangesByName = Dictionary(uniqueKeysWithValues: exchanges.map { ($0.name, $0) })
         self.files = files
         rateSources = files.rateSources
         descriptions = files.descriptions
@@ -92,6 +94,7 @@ struct Layers {
         let listed = Set(SettingKey.all.map(\.name))
         unlisted = Set(settings.map(\.key.name)).subtracting(listed).sorted().compactMap(SettingKey.init(named:))
         let peers = unlisted.compactMap(\.peer)
+        let namesOfPeers = Set(peers)
         var values: [String: (value: RawValue, origin: Origin)] = [:]
         for key in SettingKey.all {
             if let standard = key.standard(among: exchanges) { values[key.name] = (standard, .standard) }
@@ -107,14 +110,14 @@ struct Layers {
             guard let name = SettingKey.source(named: key.name), let (value, origin) = values[key.name] else {
                 continue
             }
-            if key.peer == nil, peers.contains(name) {
+            if key.peer == nil, namesOfPeers.contains(name) {
                 let part = key.name.dropFirst("source.\(name).".count)
                 throw SettingsError("\(origin): \(key.name): \(name) is a peer, and has no \(part): remove the key")
             }
-            if key.peer == nil, !exchanges.contains(where: { $0.name == name }) {
+            if key.peer == nil, exchangesByName[name] == nil {
                 throw Self.unknown(key.name, value, origin, exchanges)
             }
-            if key.peer != nil, exchanges.contains(where: { $0.name == name }) {
+            if key.peer != nil, exchangesByName[name] != nil {
                 throw SettingsError(
                     "\(origin): \(key.name): \(name) is an exchange, by its description: give the peer another name")
             }
@@ -123,6 +126,8 @@ struct Layers {
             }
         }
     }
+
+    func exchange(_ name: String) -> Exchange? { exchangesByName[name] }
 
     func value(_ name: String) -> (value: RawValue, origin: Origin)? {
         values[name]

@@ -222,8 +222,9 @@ extension SettingKey {
             name: "runtime.directory", kind: .text(.path), standard: nil, inForce: { .text($0.directories.runtime) },
             example: .text("/run/btc-priced"), isFixed: true,
             text: """
-                Keeps the price of every tick over a restart, and on a tmpfs its age. It must not be the state directory. Default: $RUNTIME_DIRECTORY; else /run/btc-priced for root, and $XDG_RUNTIME_DIR/btc-priced or \
-                /tmp/btc-priced-UID for other users.
+                Keeps the price of every tick over a restart, and on a tmpfs its age. It must not be the state directory. Default: \
+                $RUNTIME_DIRECTORY; else /run/btc-priced for root, and for other users $XDG_RUNTIME_DIR/btc-priced, \
+                /run/user/UID/btc-priced or /tmp/btc-priced-UID.
                 """),
         SettingKey(
             name: "socket.path", kind: .text(.socketPath), standard: nil, inForce: { .text($0.socketPath) },
@@ -306,9 +307,8 @@ extension Exchange {
     /// dollars comes last.
     /// - Parameter exchanges: Those in force, some of which may replace built-in ones.
     static func names(of currency: Currency, among exchanges: [Exchange] = all) -> [String] {
-        let known = exchanges.filter { exchange in
-            exchange.markets[currency] != nil && all.contains { $0.name == exchange.name }
-        }
+        let builtIn = Set(all.map(\.name))
+        let known = exchanges.filter { builtIn.contains($0.name) && $0.markets[currency] != nil }
         guard currency != .usd else { return known.map(\.name) }
         let ordered = known.enumerated().map { place, exchange in
             (-exchange.markets.count, exchange.markets[.usd]?.isInTether == true ? 1 : 0, place, exchange.name)

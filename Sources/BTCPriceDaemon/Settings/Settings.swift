@@ -297,7 +297,7 @@ struct Settings: Sendable {
                     Source(name: name, exchange: nil, address: socket, timeout: standardTimeout, hedge: standardHedge))
                 continue
             }
-            guard let exchange = layers.exchanges.first(where: { $0.name == name }) else { continue }
+            guard let exchange = layers.exchange(name) else { continue }
             let url = URLRule.withoutTrailingSlash(try layers.text("source.\(name).url") ?? exchange.baseURL)
             // If the user sets a URL, the exchange's second one is not used.
             let second =

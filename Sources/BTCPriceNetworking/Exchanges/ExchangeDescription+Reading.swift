@@ -106,6 +106,13 @@ extension ExchangeDescription {
     /// The limit of an exchange that publishes none.
     private static let usualLimit = RequestLimit(1, per: .seconds(1))
 
+    /// Whether the table's `second-url` has a path that is not that of `url`.
+    package static func hasIgnoredPath(_ table: ConfigurationTable) throws(SettingsError) -> Bool {
+        guard let second = try table.text("second-url"), let url = try table.text("url") else { return false }
+        let target = try parts(of: second, "second-url", table).target
+        return try !["", "/", parts(of: url, "url", table).target].contains(target)
+    }
+
     /// Splits a URL into scheme, host and port, and the rest.
     private static func parts(
         of url: String, _ key: String, _ table: ConfigurationTable

@@ -242,7 +242,14 @@ final class Dial: ChannelInboundHandler, RemovableChannelHandler, @unchecked Sen
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        end(.failure(HTTPError(onConnection: error)))
+        let error = HTTPError(onConnection: error)
+        guard case .tunnelling = stage else { return end(.failure(error)) }
+        // Nothing has come from the server yet.
+        switch error {
+        case .malformed(let reason): end(.failure(.proxyRefused("its response is not valid: \(reason)")))
+        case .tooLong(let limit): end(.failure(.proxyRefused("its response has more than \(limit) bytes")))
+        default: end(.failure(error))
+        }
     }
 }
 

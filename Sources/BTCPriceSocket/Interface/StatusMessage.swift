@@ -84,6 +84,17 @@ package struct StatusMessage: Sendable, Hashable {
         }
     }
 
+    /// The reloads of the configuration since the start.
+    package struct Reloads: Sendable, Hashable {
+        package var begun: Int64 = 0
+        /// Those that are over, refused ones included.
+        package var done: Int64 = 0
+        /// Why the last one was refused; `nil` if it was not.
+        package var failure: String?
+
+        package init() {}
+    }
+
     package struct Clients: Sendable, Hashable {
         /// A limit, and how often it was hit since the start.
         package struct Limit: Sendable, Hashable {
@@ -136,11 +147,13 @@ package struct StatusMessage: Sendable, Hashable {
     /// The sources at addresses other than the exchanges' own.
     package var elsewhere: [String]
     package var clock: Clock
+    /// `nil` from version 1.0.0.
+    package var reloads: Reloads?
 
     package init(
         version: String, pid: Int64, uptime: Int64, price: StateMessage, since: Timestamp, ticking: Ticking,
         ticks: Ticks, pegRate: PegRate? = nil, store: Store, clients: Clients, elsewhere: [String] = [],
-        clock: Clock = Clock()
+        clock: Clock = Clock(), reloads: Reloads? = nil
     ) {
         self.version = version
         self.pid = pid
@@ -154,6 +167,7 @@ package struct StatusMessage: Sendable, Hashable {
         self.clients = clients
         self.elsewhere = elsewhere
         self.clock = clock
+        self.reloads = reloads
     }
 }
 
@@ -177,6 +191,7 @@ extension StatusMessage: JSONMessage {
         try fields.required("clients", &clients, .message)
         try fields.added("elsewhere", &elsewhere, .texts)
         try fields.added("clock", &clock, .message)
+        try fields.optional("reloads", &reloads, .message)
     }
 }
 
@@ -242,5 +257,15 @@ extension StatusMessage.Clock: JSONMessage {
         try fields.optional("differenceMs", &difference, .integer)
         try fields.optional("sources", &sources, .integer)
         try fields.optional("known", &known, .integer)
+    }
+}
+
+extension StatusMessage.Reloads: JSONMessage {
+    package static var blank: StatusMessage.Reloads { StatusMessage.Reloads() }
+
+    package mutating func visit(_ fields: inout JSONFields) throws(JSONFieldError) {
+        try fields.required("begun", &begun, .integer)
+        try fields.required("done", &done, .integer)
+        try fields.optional("failure", &failure, .text)
     }
 }

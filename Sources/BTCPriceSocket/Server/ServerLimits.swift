@@ -153,11 +153,3 @@ package struct ClientCounts: Sendable, Hashable {
 
     mutating func hit(_ limit: ClientLimit) { hits[limit, default: 0] += 1 }
 }
-
-/// A socket event to report to the operator.
-package enum ServerEvent: Sendable, Hashable {
-    /// A client of a user hit a limit, whose value is `most`.
-    case limitHit(ClientLimit, most: Int64, uid: UInt32)
-    /// No connection can be accepted at present. The ticks continue.
-    case acceptFailed(reason: String)
-}

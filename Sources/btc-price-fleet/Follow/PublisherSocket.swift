@@ -21,15 +21,17 @@ final class PublisherSocket: Sendable {
     private let server = Mutex<PriceServer?>(nil)
 
     /// Listens at `<directory>/<name>`.
+    /// - Parameter limits: The share of this socket in what the process has.
     /// - Throws: ``SocketError``
-    init(_ name: String, in directory: String, report: @escaping @Sendable (ServerEvent) -> Void) throws(SocketError) {
+    init(
+        _ name: String, in directory: String, limits: ServerLimits, report: @escaping @Sendable (ServerEvent) -> Void
+    ) throws(SocketError) {
         self.name = name
         path = "\(directory)/\(name)"
         // `self` can be captured only after all properties are set, so the server is stored afterwards.
         let server = try PriceServer(
-            listener: try ListeningSocket(path: path), instance: "", now: { .now() },
+            listener: try ListeningSocket(path: path), instance: "", limits: limits, now: { .now() },
             activity: ClientActivity(at: startedAt.boottime),
-
             answer: { [weak self] call, _, clients in
                 CallAnswer(self?.reply(to: call, clients) ?? .methodNotImplemented(call.call.method))
             },

@@ -28,7 +28,23 @@ enum Report {
         run(line) { connection throws(ClientError) in
             let status = try connection.getStatus()
             if line.has(.json) { return [Output.json("status", .object(status.json))] }
-            return StatusText(timestamps: line.timestamps).lines(status, at: .now(), width: width)
+            let (sources, currencies) = try details(&connection)
+            return StatusText(timestamps: line.timestamps).lines(
+                status, sources, currencies, at: .now(), width: width)
+        }
+    }
+
+    /// The sources and currencies; none if the daemon has no such methods, as a publisher's socket.
+    private static func details(
+        _ connection: inout PriceConnection
+    ) throws(ClientError) -> ([SourceReport], [CurrencyMessage]) {
+        do throws(ClientError) {
+            return (try connection.listSources(nil), try connection.listCurrencies())
+        } catch {
+            switch error {
+            case .refused, .unintelligible: return ([], [])
+            case .unreachable, .timedOut, .closed, .interrupted: throw error
+            }
         }
     }
 

@@ -14,14 +14,16 @@ enum Connecting {
         socket: String?, patience: Duration = .seconds(5), _ body: (inout PriceConnection) throws(ClientError) -> Result
     ) throws(Complaint) -> Result {
         try withDaemon(
-            SocketSearch.paths(named: socket, environment: Output.environment, uid: getuid()), patience: patience, body)
+            SocketSearch.places(named: socket, environment: Output.environment, uid: getuid()), patience: patience, body
+        )
     }
 
     static func withDaemon<Result>(
-        _ paths: [String], patience: Duration, _ body: (inout PriceConnection) throws(ClientError) -> Result
+        _ places: SocketSearch.Places, patience: Duration,
+        _ body: (inout PriceConnection) throws(ClientError) -> Result
     ) throws(Complaint) -> Result {
         var tried: [ClientError] = []
-        for path in paths {
+        for path in places.paths {
             var isConnected = false
             while true {
                 do throws(ClientError) {
@@ -40,6 +42,6 @@ enum Connecting {
                 }
             }
         }
-        throw .unreachable(tried)
+        throw .unreachable(tried, skipped: places.skipped)
     }
 }

@@ -71,8 +71,9 @@ struct Complaint: Error, Equatable {
             }
     }
 
-    static func unreachable(_ tried: [ClientError]) -> Complaint {
-        let reasons = tried.map(\.description).joined(separator: "; ")
+    /// - Parameter skipped: Why another place was not tried.
+    static func unreachable(_ tried: [ClientError], skipped: String? = nil) -> Complaint {
+        let reasons = (tried.map(\.description) + [skipped].compactMap(\.self)).joined(separator: "; ")
         return Complaint(
             word: "unreachable", message: "btc-priced can't be reached (\(reasons)). \(advice(tried))",
             status: ExitStatus.unreachable)
@@ -80,19 +81,22 @@ struct Complaint: Error, Equatable {
 
     /// The advice for the attempt that came closest to a response.
     private static func advice(_ tried: [ClientError]) -> String {
-        var isForbidden = false
+        var (isForbidden, isAbsent) = (false, false)
         for error in tried {
             switch error {
             case .closed: return "It closed the connection: 'systemctl status btc-priced' says why."
             case .timedOut:
                 return "The daemon is running but does not respond. If this lasts, run 'systemctl restart btc-priced'."
             case .unreachable(_, String(cString: strerror(EACCES))): isForbidden = true
+            case .unreachable(_, String(cString: strerror(ENOENT))),
+                .unreachable(_, String(cString: strerror(ECONNREFUSED))):
+                isAbsent = true
             default: break
             }
         }
-        return isForbidden
-            ? "This user may not use that socket: see the permissions of its directories."
-            : "Start it with 'systemctl start btc-priced', or name its socket with --socket."
+        if isForbidden { return "This user may not use that socket: see the permissions of its directories." }
+        // Any other reason is this program's, such as too many open files.
+        return isAbsent ? "Start it with 'systemctl start btc-priced', or name its socket with --socket." : ""
     }
 
     /// There is no price yet, or no source returned one.

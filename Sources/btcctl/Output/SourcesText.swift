@@ -48,6 +48,19 @@ struct SourcesText {
         return lines
     }
 
+    /// The sources that are banned, in a cooldown, failing or contradicted, with the reasons; `nil` if there are none.
+    func troubles(_ reports: [SourceReport], at now: ObservationTime) -> String? {
+        let troubles = reports.compactMap { report -> String? in
+            let reason =
+                switch report.use {
+                case .failing, .probing, .resting, .limited, .refused: reason(report, at: now)
+                case .current, .ready, .slow, .full, .untried, .noKey, .offPeg: vote(report, isVerbose: false)
+                }
+            return reason.isEmpty ? nil : "\(report.name): \(reason)"
+        }
+        return troubles.isEmpty ? nil : troubles.joined(separator: "; ")
+    }
+
     private func clock(_ report: SourceReport) -> String {
         report.clockDifference.map {
             "its time is \(Table.text(.milliseconds($0.magnitude))) \($0 > 0 ? "ahead of" : "behind") this machine's clock"

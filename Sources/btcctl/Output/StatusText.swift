@@ -13,13 +13,21 @@ struct StatusText {
             : "Not from the exchanges' own addresses (a simulator, a mirror or a proxy): \(sources.joined(separator: ", "))."
     }
 
-    /// - Parameter width: The maximum number of columns of a line. Longer lines are wrapped.
-    func lines(_ status: StatusMessage, at now: ObservationTime, width: Int = .max) -> [String] {
+    /// - Parameters:
+    ///   - sources: Those of the first currency.
+    ///   - currencies: All that are kept.
+    ///   - width: The maximum number of columns of a line. Longer lines are wrapped.
+    func lines(
+        _ status: StatusMessage, _ sources: [SourceReport] = [], _ currencies: [CurrencyMessage] = [],
+        at now: ObservationTime, width: Int = .max
+    ) -> [String] {
         (Self.elsewhere(status.elsewhere).map { Table.wrapped("", $0, width: width) } ?? [])
             + [
                 ("Price", price(status.price.state)),
                 ("State", state(status)),
                 ("Source", source(status.price.state, at: now)),
+                ("In trouble", SourcesText(timestamps: timestamps).troubles(sources, at: now)),
+                ("Others", others(currencies)),
                 ("Ticks", ticks(status)),
                 ("Compared", validated(status.ticks.validated)),
                 ("USDT", tether(status.pegRate, at: now)),
@@ -29,8 +37,21 @@ struct StatusText {
                 ("Clock", clock(status.clock)),
                 ("Daemon", daemon(status)),
             ].flatMap { name, text in
-                Table.wrapped("\(Table.padded(name, 11)): ", text, width: width)
+                text.map { Table.wrapped("\(Table.padded(name, 11)): ", $0, width: width) } ?? []
             }
+    }
+
+    /// The prices in the currencies after the first; `nil` if there are none.
+    private func others(_ currencies: [CurrencyMessage]) -> String? {
+        let texts = currencies.dropFirst().map { currency in
+            let state = currency.price.state
+            let doubt =
+                state.freshness != .fresh
+                ? state.freshness.rawValue
+                : state.confirmation == .unconfirmed && state.derivation == nil ? "unconfirmed" : nil
+            return ([price(state)] + [doubt].compactMap(\.self)).joined(separator: " ")
+        }
+        return texts.isEmpty ? nil : texts.joined(separator: "; ")
     }
 
     private func price(_ state: PriceState) -> String {
@@ -155,8 +176,10 @@ struct StatusText {
     }
 
     private func daemon(_ status: StatusMessage) -> String {
-        "btc-priced \(status.version), pid \(status.pid), up \(Table.text(.milliseconds(status.uptime))), "
+        let daemon =
+            "btc-priced \(status.version), pid \(status.pid), up \(Table.text(.milliseconds(status.uptime))), "
             + "instance \(status.price.instance)"
+        return daemon + (status.reloads?.failure.map { "; the last reload was refused: \($0)" } ?? "")
     }
 
     private func count(_ number: Int64, _ what: String) -> String {

@@ -84,6 +84,14 @@ class Proxy:
         client.sendall(b"HTTP/1.0 403 Forbidden\r\nContent-Type: text/html\r\n\r\n<html>")
         client.recv(65536)
 
+    def endless(self, client):
+        client.recv(65536)
+        client.sendall(b"HTTP/1.1 200 OK\r\n" + 10_000 * b"X-Padding: 0123456789\r\n")
+
+    def garbage(self, client):
+        client.recv(65536)
+        client.sendall(b"SSH-2.0-OpenSSH_9.2\r\n")
+
     def socks5_demanding(self, client):
         client.recv(65536)
         client.sendall(b"\x05\xff")

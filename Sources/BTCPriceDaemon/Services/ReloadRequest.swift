@@ -1,0 +1,76 @@
+import BTCPriceCore
+import BTCPriceSocket
+import Glibc
+
+/// `btc-priced --reload`: makes a running daemon read its configuration again, and waits until it is in use. systemctl(1) returns when the
+/// command of ExecReload= ends, so without the wait the next command would still find the old configuration.
+struct ReloadRequest {
+    /// Why the configuration is not in use.
+    enum Failure: Error {
+        /// There is no such process, it may not be signalled, or SIGHUP would end it.
+        case notSignalled(reason: String)
+        case refused(reason: String)
+        case timedOut
+        case ended
+
+        func text(of pid: Int32) -> String {
+            switch self {
+            case .notSignalled(let reason): "process \(pid) is not signalled: \(reason)"
+            case .refused(let reason): "the new configuration is refused, and the old one stays: \(reason)"
+            case .timedOut: "process \(pid) has not reloaded within \(ReloadRequest.longest.components.seconds) s"
+            case .ended: "process \(pid) has ended instead of reloading"
+            }
+        }
+    }
+
+    /// Less than TimeoutStartSec= of the unit, after which systemd ends this program.
+    static let longest = Duration.seconds(25)
+    private static let pause = Duration.milliseconds(20)
+
+    let pid: Int32
+    /// Where the daemon answers.
+    let socket: String
+
+    /// - Returns: Why the daemon was only signalled; `nil` if the configuration is in use.
+    func run() async throws(Failure) -> String? {
+        let before = status()
+        if case .success(let status) = before, status.reloads == nil {
+            throw .notSignalled(reason: "it runs on a terminal, or has an earlier version: restart it instead")
+        }
+        guard kill(pid, SIGHUP) == 0 else { throw .notSignalled(reason: String(cString: strerror(errno))) }
+        let first: StatusMessage.Reloads
+        switch before {
+        case .success(let status): first = status.reloads ?? StatusMessage.Reloads()
+        case .failure(let unknown): return unknown.reason
+        }
+        let clock = ContinuousClock()
+        let end = clock.now.advanced(by: Self.longest)
+        while clock.now < end {
+            try? await Task.sleep(for: Self.pause)
+            // One that had begun before may have read the old file.
+            if case .success(let status) = status(), let reloads = status.reloads, reloads.done > first.begun {
+                if let reason = reloads.failure { throw .refused(reason: reason) }
+                return nil
+            }
+            if kill(pid, 0) != 0 { throw .ended }
+        }
+        throw .timedOut
+    }
+
+    private struct Unknown: Error {
+        let reason: String
+    }
+
+    private func status() -> Result<StatusMessage, Unknown> {
+        do throws(ClientError) {
+            var connection = try PriceConnection(path: socket, timeout: .seconds(2))
+            let status = try connection.getStatus()
+            guard status.pid == Int64(pid) else {
+                return .failure(Unknown(reason: "process \(status.pid) answers at \(socket)"))
+            }
+            return .success(status)
+        } catch {
+            return .failure(Unknown(reason: "\(error)"))
+        }
+    }
+}
