@@ -138,10 +138,12 @@ struct Fleet {
         return access(path, F_OK) == 0 || errno != ENOENT ? path : nil
     }
 
+    /// The text of a file. In that of a certificate, notes may have any encoding.
     private static func text(_ path: String) throws(FleetStartFailure) -> String {
-        guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {
-            throw FleetStartFailure(description: "cannot read \(path) as a text")
+        guard let data = FileManager.default.contents(atPath: path) else {
+            throw FleetStartFailure(description: "cannot read \(path)")
         }
+        let text = String(decoding: data, as: UTF8.self)
         do throws(Credentials.Failure) {
             try Credentials.refuseEncrypted(text, path)
         } catch {

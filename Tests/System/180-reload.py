@@ -110,6 +110,8 @@ def _():
     assert status == 0 and "was signalled, but can't be asked whether it has reloaded: " in error, (status, error)
     wait_until(lambda: daemon.status()["reloads"]["done"] == before + 1, what="the reload")
     status, _, error = told(request(pid=0x7FFFFFF0))
+    assert status == 1 and f"is not signalled: process {daemon.process.pid} answers at " in error, (status, error)
+    status, _, error = told(request("--runtime-directory", other.runtime, pid=0x7FFFFFF0))
     assert status == 1 and "is not signalled: No such process" in error, (status, error)
     equal(told(request(pid=0))[0], 64)
     daemon.stop()

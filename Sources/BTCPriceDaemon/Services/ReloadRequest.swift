@@ -34,8 +34,13 @@ struct ReloadRequest {
     /// - Returns: Why the daemon was only signalled; `nil` if the configuration is in use.
     func run() async throws(Failure) -> String? {
         let before = status()
-        if case .success(let status) = before, status.reloads == nil {
-            throw .notSignalled(reason: "it runs on a terminal, or has an earlier version: restart it instead")
+        if case .success(let status) = before {
+            guard status.pid == Int64(pid) else {
+                throw .notSignalled(reason: "process \(status.pid) answers at \(socket)")
+            }
+            guard status.reloads != nil else {
+                throw .notSignalled(reason: "it runs on a terminal, or has an earlier version: restart it instead")
+            }
         }
         guard kill(pid, SIGHUP) == 0 else { throw .notSignalled(reason: String(cString: strerror(errno))) }
         let first: StatusMessage.Reloads
@@ -48,7 +53,9 @@ struct ReloadRequest {
         while clock.now < end {
             try? await Task.sleep(for: Self.pause)
             // One that had begun before may have read the old file.
-            if case .success(let status) = status(), let reloads = status.reloads, reloads.done > first.begun {
+            if case .success(let status) = status(), status.pid == Int64(pid), let reloads = status.reloads,
+                reloads.done > first.begun
+            {
                 if let reason = reloads.failure { throw .refused(reason: reason) }
                 return nil
             }
@@ -64,11 +71,7 @@ struct ReloadRequest {
     private func status() -> Result<StatusMessage, Unknown> {
         do throws(ClientError) {
             var connection = try PriceConnection(path: socket, timeout: .seconds(2))
-            let status = try connection.getStatus()
-            guard status.pid == Int64(pid) else {
-                return .failure(Unknown(reason: "process \(status.pid) answers at \(socket)"))
-            }
-            return .success(status)
+            return .success(try connection.getStatus())
         } catch {
             return .failure(Unknown(reason: "\(error)"))
         }

@@ -34,10 +34,12 @@ package enum UserDirectory {
         return own?.directory ?? shared(uid: uid)
     }
 
-    /// The owner; `nil` if it does not exist or can't be seen.
-    /// - Parameter followsLink: False where a link belongs to whoever made it.
+    /// The owner of a directory; `nil` if there is none or it can't be seen.
+    /// - Parameter followsLink: False where others may have made the name: a link there is no directory.
     private static func owner(_ path: String, followsLink: Bool) -> UInt32? {
         var status = stat()
-        return (followsLink ? stat(path, &status) : lstat(path, &status)) == 0 ? status.st_uid : nil
+        guard (followsLink ? stat(path, &status) : lstat(path, &status)) == 0, status.st_mode & S_IFMT == S_IFDIR
+        else { return nil }
+        return status.st_uid
     }
 }

@@ -20,6 +20,8 @@ package struct ServerLimits: Sendable, Hashable {
     package static let costPerSecond: Int64 = 2000
     /// The work that a user's calls may save up: it suffices for a million candles.
     static let costAtOnce: Int64 = 50_000
+    /// How long a call may wait for that, milliseconds: less than the timeouts of usual clients. The next gets the error `Busy`.
+    static let longestWait: Int64 = 2000
     /// How long a call may take from its first byte to its last before the connection is closed.
     package var timeout: Duration
     /// The socket's send buffer (SO_SNDBUF), bytes. It is small because a slow reader gets its contents late: with the default a

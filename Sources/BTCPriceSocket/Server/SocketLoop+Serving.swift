@@ -70,9 +70,12 @@ extension SocketLoop {
             environment.inbox.answer(tag, of: nil, CallAnswer(.busy(limit: limit)))
             return
         }
+        guard let wait = call.changesTheDaemon ? 0 : charge(call.cost, to: uid) else {
+            environment.inbox.answer(tag, of: nil, CallAnswer(.busy(limit: Int(ServerLimits.costPerSecond))))
+            return
+        }
         pending += 1
         pendingOfUser[uid, default: 0] += 1
-        let wait = call.changesTheDaemon ? 0 : charge(call.cost, to: uid)
         let counts = clientCounts
         table[descriptor]?.answer = Task { [environment] in
             if wait > 0 {
@@ -87,15 +90,17 @@ extension SocketLoop {
     }
 
     /// Counts the work of a call.
-    /// - Returns: How long the call waits because its user's calls have caused too much work, milliseconds.
-    private mutating func charge(_ cost: Int64, to uid: UInt32) -> Int64 {
+    /// - Returns: How long the call waits because its user's calls have caused too much work, milliseconds; `nil`, and not counted, if that is
+    ///   too long.
+    private mutating func charge(_ cost: Int64, to uid: UInt32) -> Int64? {
         var work =
             workOfUser[uid] ?? TokenBucket(burst: ServerLimits.costAtOnce, perSecond: ServerLimits.costPerSecond)
         let wait = work.wait(for: cost, at: boottime)
-        work.take(cost)
-        workOfUser[uid] = work
         if wait > 0 { hit(.costPerSecond, of: uid) }
-        return wait
+        let isTooLong = wait > ServerLimits.longestWait
+        if !isTooLong { work.take(cost) }
+        workOfUser[uid] = work
+        return isTooLong ? nil : wait
     }
 
     mutating func tellOfPriceCalls() {

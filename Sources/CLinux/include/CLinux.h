@@ -102,7 +102,8 @@ static inline ssize_t clinux_peer_groups(int fd, gid_t *groups, size_t capacity)
 }
 
 /* The bytes that were written to a Unix-domain stream socket or a pipe and that its reader has not read; -1 with errno set if they are not
-   known. For a socket (SIOCOUTQ, unix(7)) they include the kernel's own for each write, for a pipe (FIONREAD, pipe(7)) they do not. */
+   known. For a socket (SIOCOUTQ, unix(7)) they include the kernel's own for each write, for a pipe (FIONREAD, pipe(7)) they do not. Of a
+   regular file, FIONREAD is something else. */
 static inline int clinux_unread(int fd) {
     int count = 0;
     if (ioctl(fd, SIOCOUTQ, &count) == 0) return count;

@@ -38,7 +38,7 @@ final class EventStreams {
     private let nonce = String(UInt32.random(in: .min ... .max), radix: 16)
     private var sequence: UInt64 = 0
     private var streams: [ObjectIdentifier: Stream] = [:]
-    /// The newest event of each currency.
+    /// The newest event of each currency, in the order of their ids: a client that has the last one has missed none before it.
     private var newest: [Event] = []
     private var isGone = false
     /// The updates that are requested from the daemon: changes if a stream wants them.
@@ -103,9 +103,8 @@ final class EventStreams {
     /// Called when a client that did not read reads again.
     func isWritable(_ connection: GatewayConnection) {
         let id = ObjectIdentifier(connection)
-        guard let stream = streams[id] else { return }
-        for event in newest where stream.missed.contains(event.currency) { send(event, to: id) }
-        if isGone, stream.hasMissedGone { sendGone(to: id) }
+        for event in newest where streams[id]?.missed.contains(event.currency) == true { send(event, to: id) }
+        if isGone, streams[id]?.hasMissedGone == true { sendGone(to: id) }
     }
 
     private func send(_ event: Event, to id: ObjectIdentifier) {
@@ -197,11 +196,8 @@ final class EventStreams {
             let event = Event(
                 currency: currency, tick: message.state.ticks.number, isFresh: isFresh,
                 bytes: ByteBuffer(string: "id: \(lastID)\nevent: price\ndata: \(text)\n\n"))
-            if let index = newest.firstIndex(where: { $0.currency == currency }) {
-                newest[index] = event
-            } else {
-                newest.append(event)
-            }
+            newest.removeAll { $0.currency == currency }
+            newest.append(event)
             for (id, stream) in streams where !isChange || stream.updates == .changes { send(event, to: id) }
         case .gone: tellGone()
         }

@@ -10,24 +10,26 @@ struct PrintedLines {
     private static let overhead = 576
 
     private let most: Int
-    private let isSocket: Bool
+    /// What standard output is: S_IFSOCK, S_IFIFO or another kind of file, where nobody is behind.
+    private let kind: mode_t
     /// The sizes of the last lines, the oldest first.
     private var sizes: [Int] = []
 
     init(currencies: Int) {
         most = Self.mostUnread * currencies
         var status = stat()
-        isSocket = fstat(STDOUT_FILENO, &status) == 0 && status.st_mode & S_IFMT == S_IFSOCK
+        kind = fstat(STDOUT_FILENO, &status) == 0 ? status.st_mode & S_IFMT : 0
     }
 
     mutating func put(_ line: String) {
         Output.line(line)
-        sizes.append(line.utf8.count + 1 + (isSocket ? Self.overhead : 0))
+        sizes.append(line.utf8.count + 1 + (kind == S_IFSOCK ? Self.overhead : 0))
         if sizes.count > most { sizes.removeFirst() }
     }
 
-    /// Whether ``mostUnread`` lines of each currency wait. Never for a file or a terminal.
+    /// Whether ``mostUnread`` lines of each currency wait in a pipe or a socket.
     var isReaderBehind: Bool {
-        sizes.count == most && Int(clinux_unread(STDOUT_FILENO)) >= sizes.reduce(0, +)
+        (kind == S_IFSOCK || kind == S_IFIFO) && sizes.count == most
+            && Int(clinux_unread(STDOUT_FILENO)) >= sizes.reduce(0, +)
     }
 }
