@@ -74,6 +74,11 @@ package struct Program: Sendable {
         return nil
     }
 
+    /// The name of the command among the arguments, whether there is one of this name or not; `nil` for none.
+    package func commandName(in arguments: [String]) -> String? {
+        place(ofCommandIn: arguments).map { arguments[$0] }
+    }
+
     private func command(_ name: String) throws(UsageError) -> Command {
         if let known = command.commands.first(where: { $0.name == name }) { return known }
         return try advised(command.name) { () throws(UsageError) in

@@ -35,6 +35,7 @@ enum BTCCtl {
     /// - Returns: The exit status.
     static func main(arguments: [String]) -> Int32 {
         Output.holdStandardDescriptors()
+        Signals.catchPipes()
         // Without a command, a terminal shows the overview. A program that reads the output gets the help text, as in earlier versions.
         if arguments.isEmpty, isatty(STDOUT_FILENO) == 1 { return Overview.run() }
         do throws(UsageError) {
@@ -47,8 +48,10 @@ enum BTCCtl {
             return ExitStatus.success
         } catch {
             let complaint = Complaint(word: "usage", message: error.message, status: ExitStatus.usage)
-            // A status bar gets a line that it can show.
-            if let bar = Option.bar.text(in: arguments).flatMap(Bar.init(rawValue:)) {
+            // A status bar gets a line that it can show. The other commands have no --bar, and scripts rely on their status.
+            if ["current", "watch"].contains(program.commandName(in: arguments)),
+                let bar = Option.bar.text(in: arguments).flatMap(Bar.init(rawValue:))
+            {
                 return PriceOutput(form: .bar(bar)).tell(complaint)
             }
             Output.tell(complaint, json: arguments.contains("--json"))

@@ -17,6 +17,11 @@ import Testing
             ("$70k", "70000", .money(.usd)),
             ("50€", "50", .money(.eur)), ("70,000$", "70000", .money(.usd)),
             ("1.5kusd", "1500", .money(.usd)), ("2m usd", "2000000", .money(.usd)),
+            ("₿0.05", "0.05", .btc), ("0.05 ₿", "0.05", .btc), ("0.05XBT", "0.05", .btc),
+            ("$ 100", "100", .money(.usd)),
+            ("100 $", "100", .money(.usd)), ("€50,000", "50000", .money(.eur)), ("10 000 sat", "10000", .sat),
+            ("0.001 000 btc", "0.001", .btc), ("0.001 234 56 btc", "0.00123456", .btc),
+            ("1000 000 sat", "1000000", .sat),
         ] as [(String, String, Amount.Unit)])
     func `an amount is read`(text: String, value: String, unit: Amount.Unit) {
         #expect(Amount(text) == Amount(decimal(value), unit))
@@ -26,6 +31,10 @@ import Testing
         "", "btc", "$", "5", "5xyz", "-5usd", "+5usd", "1e5sat", "1,00usd", "1,0000usd", "1.btc", ".btc", "1.2.3btc",
         "70k", "70kk usd",
         "$5usd", "５btc",
+        "0,125btc", "0,050 btc", "00,125usd", "1 234,500usd", "10 000,125eur", "1 00,500usd", "1.000.000usd",
+        "1_000sat", "1'000usd", "1’000usd",
+        "1\u{202F}000usd",
+        "1\u{A0}000usd", "₿", "₿5usd",
         "1234567890123456789btc", "0.000000000000000001btc", "1btcbtc", "nanbtc",
     ])
     func `an invalid amount is refused`(text: String) {
@@ -33,7 +42,17 @@ import Testing
     }
 
     @Test(arguments: [
-        ("1,5btc", "write 1.5, not 1,5"), ("1.000,50usd", "write 1000.50, not 1.000,50"), ("1.5mbtc", "only for money"),
+        ("1,5btc", "write 1.5, not 1,5"), ("0,125btc", "write 0.125, not 0,125"),
+        ("1 234,56 usd", "write 1234.56, not"),
+        ("1\u{202F}234,56\u{A0}usd", "write 1234.56 without a narrow no-break space"),
+        ("1_000_000 sat", "write 1000000 without an underscore"),
+        ("1'234.50usd", "write 1234.50 without an apostrophe"),
+        ("12,34,567 usd", "write 1234567, not"), ("1 234,500 usd", "write 1234.500, not"),
+        ("$0,5", "write 0.5, not 0,5"),
+        ("$70'000", "write 70000 without an apostrophe"), ("$70.000,50", "write 70000.50, not"),
+        ("1.000.000usd", "write 1000000, not"), ("1,234,56usd", "a point begins the decimals"),
+        ("0.5,3usd", "a point begins the decimals"), ("\u{2212}5usd", "below zero"),
+        ("1.000,50usd", "write 1000.50, not 1.000,50"), ("1.5mbtc", "only for money"),
         ("1msat", "only for money"),
         ("5eth", "'eth' is not a unit (btc, sat, or the code of a currency"), ("-5btc", "below zero"),
         ("10%", "'%' is not a unit"),

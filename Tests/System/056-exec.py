@@ -89,13 +89,54 @@ def _():
     time.sleep(0.5)
     equal(stage.lines(), [])
     lines = []
-    for value, line in (("68100", None), ("68101", "above 68101"), ("68150", None), ("68090", None), ("68120", "above 68120"), ("68000", None),
-                        ("67890", "below 67890"), ("67880", None), ("67950", None), ("67600", "below 67600"), ("67250", "change 67250")):
+    for value, line in (("68100", []), ("68101", ["above 68101"]), ("68150", []), ("68090", []), ("68120", ["above 68120"]), ("68000", []),
+                        ("67890", ["below 67890"]), ("67880", []), ("67950", []), ("67600", ["below 67600", "change 67600"]),
+                        ("67250", ["change 67250"])):
         stage.price(value)
         time.sleep(0.25)
-        lines += [line] if line else []
+        lines += line
         equal(stage.lines(), lines, value)
     stage.end()
+
+
+@scenario("no alarm is lost: two at one tick, and those that begin while a command runs; a long command is reported", beside=True)
+def _():
+    stage = Stage('echo "$BTCCTL_CONDITION $BTCCTL_VALUE" >>"$LOG"; read line <"$LOG.go"', "--above", "68100", "--below", "68050", "--change", "0.2%")
+    os.mkfifo(f"{stage.file}.go")
+    time.sleep(0.5)
+    expected = ["below 68000"]
+    wait_until(lambda: stage.lines() == expected, what="the condition that holds at the start")
+    # 68,000 to 68,150 is 0.22 %.
+    for value in ("68150", "68000", "68150"):
+        stage.price(value)
+        expected += [f"{'above' if value > '68100' else 'below'} {value}", f"change {value}"]
+        time.sleep(0.3)
+    time.sleep(10)
+    for count in range(1, len(expected) + 1):
+        stage.logged(*expected[:count])
+        Path(f"{stage.file}.go").write_text("\n")
+    out, err = stage.end()
+    equal(err.splitlines(), ["btcctl: the command runs for more than 10 s; the next one waits for its end"])
+
+
+@scenario("a condition in another currency than the price is refused, at once or at the first price", beside=True)
+def _():
+    place, simulator = Place(), Simulator()
+    daemon = Daemon(place, simulator.urls, "--currencies", "USD,EUR", sources=("coinbase", "kraken"))
+    fresh(place)
+    advice = "the condition is in USD, and the price in EUR: write it in EUR, or add -c USD"
+    for words, environment in ((["-c", "EUR", "--below", "$65,000"], {}), (["--below", "65000usd"], {"BTCCTL_CURRENCY": "EUR"})):
+        for verb in (["wait"], ["watch", "--exec", "true"]):
+            done = btcctl(place, *verb, *words, environment=environment)
+            assert done.status == 64 and advice in done.err, done
+    # The daemon's first currency is known only from its first price.
+    for verb in (["wait", "--timeout", "5"], ["watch", "--exec", "true"]):
+        done = btcctl(place, *verb, "--above", "€50k")
+        assert done.status == 64 and "the condition is in EUR, and the price in USD" in done.err, done
+    equal(btcctl(place, "wait", "-c", "EUR", "--above", "€1,000", "--timeout", "20", "--unconfirmed").status, 0)
+    done = btcctl(place, "wait", "--above", "$70k", "--below", "€50k")
+    assert done.status == 64 and "write both in one currency" in done.err, done
+    daemon.stop()
 
 
 @scenario("a failing command is reported once; the end of the daemon is a change")

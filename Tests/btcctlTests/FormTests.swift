@@ -97,23 +97,87 @@ import Testing
         var watch = ConditionWatch(PriceCondition(above: 100, below: 50))
         #expect(
             [60, 100, 101, 102, 99, 101, 49, 48, 50, 49].map { watch.take($0) } == [
-                nil, nil, .above, nil, nil, .above, .below, nil, nil, .below,
+                [], [], [.above], [], [], [.above], [.below], [], [], [.below],
             ])
+        // All that begin at one price are reported.
+        var both = ConditionWatch(PriceCondition(above: 100, change: .percent(2)))
+        #expect([98, 101, 99].map { both.take($0) } == [[], [.above, .change], []])
     }
 
     @Test func `a change is measured from the first price, and then from the last reported one`() {
         var percent = ConditionWatch(PriceCondition(change: .percent(2)))
         #expect(
             [100, 101, 102, 103, 104, Price("99.96") ?? 0, 99].map { percent.take($0) } == [
-                nil, nil, .change, nil, nil, .change, nil,
+                [], [], [.change], [], [], [.change], [],
             ])
         var dollars = ConditionWatch(PriceCondition(change: .dollars(5)))
-        #expect([100, 96, 95, 99, 100].map { dollars.take($0) } == [nil, nil, .change, nil, .change])
+        #expect([100, 96, 95, 99, 100].map { dollars.take($0) } == [[], [], [.change], [], [.change]])
         var none = ConditionWatch(PriceCondition())
-        #expect([1, 100].map { none.take($0) } == [nil, nil])
+        #expect([1, 100].map { none.take($0) } == [[], []])
     }
 
     // MARK: --exec
+
+    @Test func `every condition that begins has its command, in order, and what is dropped is counted`() {
+        let start = ContinuousClock.now
+        var alarm = Alarm(PriceCondition(above: 100, below: 100, change: .percent(2)), at: start)
+        func message(_ value: Price) -> StateMessage { StateMessage(instance: "i", state: state("\(value)")) }
+        func check(_ prices: Price...) { for price in prices { _ = alarm.check(price, message(price)) } }
+        func due() -> [String] {
+            var lines: [String] = []
+            while let next = alarm.next() {
+                let (event, note) = next
+                lines.append(
+                    "\(event.condition?.rawValue ?? "") \(event.message.state.quote?.value ?? 0)\(note.map { " \($0)" } ?? "")"
+                )
+            }
+            return lines
+        }
+        check(99)
+        #expect(due() == ["below 99"])
+        check(103, 99)
+        #expect(due() == ["above 103", "change 103", "below 99", "change 99"])
+        #expect(due() == [])
+        for _ in 0..<10 { check(103, 99) }
+        let lines = due()
+        #expect(lines.count == Alarm.mostWaiting)
+        #expect(lines[0] == "above 103 8 more conditions began while 32 commands waited, and run none")
+        #expect(lines[1] == "change 103")
+    }
+
+    @Test func `an alarm without a price to check says so after a minute, and when it is over`() {
+        let start = ContinuousClock.now
+        var alarm = Alarm(PriceCondition(above: 100), at: start)
+        func time(_ seconds: Int) -> ContinuousClock.Instant { start.advanced(by: .seconds(seconds)) }
+        func check() -> String? { alarm.check(99, StateMessage(instance: "i", state: state("99"))) }
+        #expect(alarm.note(at: time(59)) == nil)
+        #expect(
+            alarm.note(at: time(60)) == "no price was checked against the conditions for a minute: no price has come")
+        #expect(alarm.note(at: time(500)) == nil)
+        #expect(check() == "prices are checked against the conditions again")
+        // With ticks an hour apart, nothing is missing between two of them.
+        #expect(alarm.note(at: time(5000)) == nil)
+        alarm.lose(because: "the price is unconfirmed", at: time(5000))
+        alarm.lose(because: "no network", at: time(5030))
+        #expect(alarm.note(at: time(5059)) == nil)
+        #expect(alarm.note(at: time(5060)) == "no price was checked against the conditions for a minute: no network")
+        alarm.lose(because: "no network", at: time(6000))
+        #expect(alarm.note(at: time(7000)) == nil)
+        #expect(check() == "prices are checked against the conditions again")
+        #expect(check() == nil)
+    }
+
+    @Test func `a command that could not be started is the next one again`() {
+        var alarm = Alarm(PriceCondition(above: 100, change: .percent(2)), at: .now)
+        for value in ["98", "101"] {
+            _ = alarm.check(Price(value) ?? 0, StateMessage(instance: "i", state: state(value)))
+        }
+        let first = alarm.next()?.event
+        #expect(first?.condition == .above)
+        if let first { alarm.putBack(first) }
+        #expect(alarm.next()?.event == first)
+        #expect(alarm.next()?.event.condition == .change)
+    }
 
     private func event(_ value: String) -> ExecEvent {
         ExecEvent(message: StateMessage(instance: "i", state: state(value)), condition: .above)

@@ -15,10 +15,10 @@ package struct Amount: Sendable, Hashable {
             }
         }
 
-        /// - Parameter name: In lower-case letters; also `sats`.
+        /// - Parameter name: In lower-case letters; also `sats`, `xbt` and `₿`.
         package init?(name: String) {
             switch name {
-            case "btc": self = .btc
+            case "btc", "xbt", Amount.bitcoinSign: self = .btc
             case "sat", "sats": self = .sat
             default:
                 guard let currency = Currency(rawValue: name.uppercased()) else { return nil }
@@ -36,28 +36,31 @@ package struct Amount: Sendable, Hashable {
     package let unit: Unit
 
     package static let satoshis: Price = 100_000_000
+    private static let bitcoinSign = "₿"
     private static let satoshi = Price(1, scale: 8)
 
     /// Reads an amount.
     /// - Parameters:
     ///   - text: A decimal number that is not negative, and its unit in small or capital letters: `0.05btc`, `.5 BTC`, `250eur`,
-    ///     `$70,000`, `70k`, `100000sat`, `1sats`. `k` is a thousand, `m` a million. Commas may group the digits by three.
+    ///     `$70,000`, `₿0.05`, `70k`, `100000sat`, `1sats`. `k` is a thousand, `m` a million. Commas may group the digits by three, unless
+    ///     the number begins with 0. Spaces mean nothing, but not in a number with commas: `1 234,500` has a decimal one.
     ///   - unit: The unit of a text without one; `nil` if the text must contain one.
     /// - Returns: `nil` for any other text, and for more than ``Price/mostDigits`` digits.
     package init?(_ text: some StringProtocol, unit: Unit? = nil) {
-        var rest = text.lowercased().filter { $0 != " " }[...]
+        let lower = text.lowercased().filter { $0 != " " }
+        var rest = lower[...]
         var named = unit
-        let sign = Currency.known.first { rest.first.map(String.init) == $0.symbol }
+        let sign = Self.sign(String(rest.prefix(1)))
         if let sign {
             rest.removeFirst()
-            named = .money(sign)
+            named = sign
         }
         let number: Substring
         var name: Substring
         (number, name) = Self.parts(rest)
         // `50€`
-        if sign == nil, let trailing = Currency.known.first(where: { $0.symbol == String(name) }) {
-            named = .money(trailing)
+        if sign == nil, let trailing = Self.sign(String(name)) {
+            named = trailing
             name = ""
         }
         var thousands = 0
@@ -70,9 +73,9 @@ package struct Amount: Sendable, Hashable {
             named = given
         }
         // `mBTC` usually means a thousandth of a bitcoin, so `m` is accepted only for money.
-        guard let unit = named, thousands < 2 || unit.isMoney, let plain = Self.withoutCommas(number) else {
-            return nil
-        }
+        guard let unit = named, thousands < 2 || unit.isMoney, let plain = Self.withoutCommas(number),
+            !(number.contains(",") && Self.hasSpaceInNumber(text))
+        else { return nil }
         let digits = plain.utf8.count { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
         guard digits > 0, digits + thousands * 3 <= Price.mostDigits,
             var value = Price(plain.first == "." ? "0\(plain)" : plain)
@@ -82,6 +85,23 @@ package struct Amount: Sendable, Hashable {
         self.unit = unit
     }
 
+    /// The unit that a sign names.
+    private static func sign(_ text: String) -> Unit? {
+        text == bitcoinSign ? .btc : Currency.known.first { $0.symbol == text }.map { .money($0) }
+    }
+
+    /// Whether there is a space between two digits.
+    private static func hasSpaceInNumber(_ text: some StringProtocol) -> Bool {
+        let parts: [Substring] = String(text).split { $0 == " " }
+        return zip(parts, parts.dropFirst()).contains { $0.last?.isNumber == true && $1.first?.isNumber == true }
+    }
+
+    /// What other notations have between thousands.
+    private static let separators: [Character: String] = [
+        "'": "an apostrophe", "’": "an apostrophe", "_": "an underscore", "\u{A0}": "a no-break space",
+        "\u{202F}": "a narrow no-break space", "\u{2009}": "a thin space",
+    ]
+
     /// The number at the beginning of a text, and what follows it.
     private static func parts(_ text: Substring) -> (number: Substring, name: Substring) {
         let end = text.firstIndex { !($0.isASCII && ($0.isNumber || $0 == "." || $0 == ",")) } ?? text.endIndex
@@ -90,18 +110,21 @@ package struct Amount: Sendable, Hashable {
 
     /// Why a text is not an amount, and what to write instead.
     package static func mistake(in text: some StringProtocol) -> String {
-        let lower = text.lowercased().filter { $0 != " " }
-        if lower.hasPrefix("-") { return "it is below zero" }
+        var lower = text.lowercased().filter { $0 != " " }
+        if lower.hasPrefix("-") || lower.hasPrefix("−") { return "it is below zero" }
+        if sign(String(lower.prefix(1))) != nil { lower.removeFirst() }
+        let rule = "commas only group digits by three, and a point begins the decimals"
+        if let separator = lower.first(where: { separators[$0] != nil }), let name = separators[separator] {
+            let plain = lower.filter { separators[$0] == nil }
+            return "write \(decimal(parts(plain[...]).number) ?? "it") without \(name): \(rule)"
+        }
         let (number, name) = parts(lower[...])
         let units = "btc, sat, or the code of a currency such as usd"
         guard number.contains(where: \.isNumber) else { return "write a number and a unit, such as 0.05btc or 250usd" }
-        guard withoutCommas(number) != nil else {
-            var instead = number.replacing(",", with: "")
-            // `1.000,50`
-            if let point = number.firstIndex(of: ","), point == number.lastIndex(of: ",") {
-                instead = number[..<point].filter(\.isNumber) + "." + number[number.index(after: point)...]
-            }
-            return "write \(instead), not \(number): commas only group digits by three"
+        guard let plain = withoutCommas(number), plain.count(where: { $0 == "." }) <= 1,
+            !(number.contains(",") && hasSpaceInNumber(text))
+        else {
+            return decimal(number).map { "write \($0), not \(number): \(rule)" } ?? rule
         }
         if number.count(where: \.isNumber) > Price.mostDigits { return "it has more than \(Price.mostDigits) digits" }
         if name.isEmpty { return "it has no unit (\(units))" }
@@ -111,13 +134,38 @@ package struct Amount: Sendable, Hashable {
         return "'\(name)' is not a unit (\(units))"
     }
 
-    /// `70000.5` for `70,000.5`; `nil` if a comma is not followed by a group of three digits.
+    /// A number in our notation that is in another one: `1000.50` for `1.000,50`; `nil` if it can't be told.
+    private static func decimal(_ number: Substring) -> String? {
+        func isGrouped(_ text: Substring, by separator: Character) -> Bool {
+            let groups: [Substring] = text.split(omittingEmptySubsequences: false) { $0 == separator }
+            return groups.dropFirst().allSatisfy { $0.count == 3 }
+        }
+        let (commas, points) = (number.count { $0 == "," }, number.count { $0 == "." })
+        switch (commas, points) {
+        case (0, 0), (0, 1): return String(number)
+        // `1.000.000`
+        case (0, _): return isGrouped(number, by: ".") ? String(number.replacing(".", with: "")) : nil
+        // `0,5`, `1.000,50`
+        case (1, _):
+            let parts = number.split(separator: ",", omittingEmptySubsequences: false)
+            return isGrouped(parts[0], by: ".") && !parts[1].contains(".")
+                ? "\(parts[0].replacing(".", with: "")).\(parts[1])" : nil
+        // `12,34,567`
+        case (_, 0): return number.suffix(4).first == "," ? String(number.replacing(",", with: "")) : nil
+        default: return nil
+        }
+    }
+
+    /// `70000.5` for `70,000.5`; `nil` if a comma is not followed by a group of three digits, or the first group begins with 0: `0,125` is
+    /// a decimal number in other notations.
     private static func withoutCommas(_ number: Substring) -> String? {
         let parts = number.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
         let groups = parts[0].split(separator: ",", omittingEmptySubsequences: false)
         guard
             parts.count == 1 || parts[1].allSatisfy(\.isNumber),
-            groups.count == 1 || ((1...3).contains(groups[0].count) && groups.dropFirst().allSatisfy { $0.count == 3 })
+            groups.count == 1
+                || ((1...3).contains(groups[0].count) && groups[0].first != "0"
+                    && groups.dropFirst().allSatisfy { $0.count == 3 })
         else { return nil }
         return groups.joined() + (parts.count > 1 ? "." + parts[1] : "")
     }

@@ -30,7 +30,8 @@ enum Metrics {
                 try connection.getMetrics()
             }
             let text = MetricsText.text(families, as: line.has(openMetrics) ? .openMetrics : .prometheus)
-            if let file = line.text(write) {
+            let file = line.text(write).flatMap { ["-", "/dev/stdout"].contains($0) ? nil : $0 }
+            if let file {
                 try replace(file, with: text)
             } else {
                 Output.write(text, to: STDOUT_FILENO)
@@ -39,21 +40,24 @@ enum Metrics {
         }
     }
 
-    /// Replaces a file atomically; of a link, the file that it names. The file keeps its mode; a new one is readable by all, since
+    /// Replaces a regular file atomically; of a link, the one that it names. The file keeps its mode; a new one is readable by all, since
     /// node_exporter runs as another user.
     private static func replace(_ named: String, with text: String) throws(Complaint) {
         var (path, mode, present) = (named, mode_t(0o644), stat())
         if let found = realpath(named, nil) {
             defer { free(found) }
             path = String(cString: found)
-            guard stat(path, &present) == 0 else { throw .unwritable(path, errno) }
+            guard stat(path, &present) == 0 else { throw .unwritable(path, String(cString: strerror(errno))) }
             // Otherwise a device would become a file.
-            guard present.st_mode & S_IFMT == S_IFREG else { throw .unwritable(path, ENOTSUP) }
+            guard present.st_mode & S_IFMT == S_IFREG else { throw .unwritable(path, "it is not a regular file") }
             mode = present.st_mode & 0o777
+        } else if lstat(named, &present) == 0 {
+            // A link to a file that does not exist, or to a pipe (proc_pid_fd(5)): it must stay a link.
+            throw .unwritable(named, "it is not a regular file, nor a link to one")
         }
         let temporary = "\(path).\(getpid())"
         let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw .unwritable(path, errno) }
+        guard descriptor >= 0 else { throw .unwritable(path, String(cString: strerror(errno))) }
         var error = fchmod(descriptor, mode) == 0 ? 0 : errno
         var bytes = Array(text.utf8)[...]
         while error == 0, !bytes.isEmpty {
@@ -65,6 +69,6 @@ enum Metrics {
         if error == 0, rename(temporary, path) != 0 { error = errno }
         guard error != 0 else { return }
         unlink(temporary)
-        throw .unwritable(path, error)
+        throw .unwritable(path, String(cString: strerror(error)))
     }
 }

@@ -47,12 +47,14 @@ struct Wait {
     /// Why there is no matching price yet.
     private var reason = "no answer"
     private var hasToldOfDaemon = false
+    /// Why no price can meet the condition.
+    private var wrong: Complaint?
     private var signals: Int32 = -1
 
     private init(_ line: ParsedLine) throws(UsageError) {
         socket = line.socket
         currency = try line.currency()
-        condition = try line.condition()
+        condition = try line.condition(in: Connecting.currency(currency))
         requirements = try line.requirements(.usual)
         timeout = try line.value(Self.timeLimit, duration)
         output = try line.output()
@@ -70,6 +72,7 @@ struct Wait {
                     printer.show(message, at: .now(), condition: holds)
                     return condition.count > 1 ? holds.map(ExitStatus.holds) ?? 0 : ExitStatus.success
                 }
+                if let wrong { return output.tell(wrong) }
                 backoff.reset()
             } catch {
                 guard error.status == ExitStatus.unreachable, error.word == "unreachable" else {
@@ -107,6 +110,10 @@ struct Wait {
                         timeout: min(isHeard ? .seconds(15) : .seconds(5), max(timeLeft, shortest)),
                         interruption: signals)
                     isHeard = true
+                    if let mistake = condition.mistake(in: message.state.currency) {
+                        wrong = Complaint(word: "usage", message: mistake, status: ExitStatus.usage)
+                        return nil
+                    }
                     if message.state.freshness == .fresh, let quote = message.state.quote,
                         let refusal = requirements.refusal(of: message.state, at: .now())
                     {
@@ -115,7 +122,7 @@ struct Wait {
                             reason += ": \(warning)"
                         }
                     } else if message.state.freshness == .fresh, let quote = message.state.quote {
-                        let holds = conditions.take(quote.value)
+                        let holds = conditions.take(quote.value).first
                         if holds != nil || condition.count == 0 { return (message, holds) }
                         reason = "it is \(Self.text(quote))"
                     } else {

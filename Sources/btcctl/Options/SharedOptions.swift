@@ -142,13 +142,27 @@ extension ParsedLine {
         try choice(.dayZone, among: DayZone.allCases) ?? .utc
     }
 
-    func condition() throws(UsageError) -> PriceCondition {
-        PriceCondition(
-            above: try value(.above, positivePrice), below: try value(.below, positivePrice),
-            change: try value(.change) { text throws(UsageError) in
-                text.hasSuffix("%")
-                    ? .percent(try positive(text.dropLast(), "2% or 500")) : .dollars(try positive(text, "2% or 500"))
-            })
+    /// - Parameter code: The currency of the price, if it is known.
+    func condition(in code: String? = nil) throws(UsageError) -> PriceCondition {
+        var condition = PriceCondition()
+        func take(_ text: some StringProtocol, _ example: String) throws(UsageError) -> Price {
+            let (price, currency) = try positive(text, example)
+            guard let currency else { return price }
+            if let other = condition.currency, other != currency {
+                throw UsageError("the conditions are in \(other) and \(currency): write both in one currency")
+            }
+            condition.currency = currency
+            return price
+        }
+        let example = "70000, 70k or $70,000.50"
+        condition.above = try value(.above) { text throws(UsageError) in try take(text, example) }
+        condition.below = try value(.below) { text throws(UsageError) in try take(text, example) }
+        condition.change = try value(.change) { text throws(UsageError) in
+            text.hasSuffix("%")
+                ? .percent(try positive(text.dropLast(), "2% or 500").0) : .dollars(try take(text, "2% or 500"))
+        }
+        if let code, let mistake = condition.mistake(in: code) { throw UsageError(mistake) }
+        return condition
     }
 }
 
@@ -166,16 +180,19 @@ func currencyCode(_ text: String) throws(UsageError) -> String {
     return text.uppercased()
 }
 
-/// Reads a positive price.
-private func positivePrice(_ text: String) throws(UsageError) -> Price {
-    try positive(text, "70000, 70k or $70,000.50")
-}
-
-private func positive(_ text: some StringProtocol, _ example: String) throws(UsageError) -> Price {
-    guard let amount = Amount(String(text), unit: .money(.usd)), amount.unit == .money(.usd), amount.value > 0 else {
-        throw UsageError(text.hasPrefix("-") ? "it is below zero" : "it is a positive number such as \(example)")
+/// Reads a positive amount of money.
+/// - Returns: The amount, and the currency that it names; `nil` for none.
+private func positive(_ text: some StringProtocol, _ example: String) throws(UsageError) -> (Price, Currency?) {
+    let isNamed = Amount(text) != nil
+    guard let amount = Amount(text, unit: .money(.usd)) else {
+        let reason = text.contains(where: \.isNumber) ? Amount.mistake(in: text) : ""
+        throw UsageError(reason.isEmpty ? "it is a positive number such as \(example)" : reason)
     }
-    return amount.value
+    guard case .money(let currency) = amount.unit else {
+        throw UsageError("it is an amount of money, such as \(example)")
+    }
+    guard amount.value > 0 else { throw UsageError("it is a positive number such as \(example)") }
+    return (amount.value, isNamed ? currency : nil)
 }
 
 /// Reads a duration: a number of seconds, or numbers with the units s, m, min, h and d.

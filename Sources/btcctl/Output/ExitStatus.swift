@@ -208,9 +208,7 @@ struct Complaint: Error, Equatable {
         message: "The daemon is older than this btcctl and does not know this call. Restart the daemon.",
         status: ExitStatus.unreachable)
 
-    static func unwritable(_ path: String, _ error: Int32) -> Complaint {
-        Complaint(
-            word: "internal", message: "\(path) can't be written: \(String(cString: strerror(error))).",
-            status: ExitStatus.outputFailed)
+    static func unwritable(_ path: String, _ reason: String) -> Complaint {
+        Complaint(word: "internal", message: "\(path) can't be written: \(reason).", status: ExitStatus.outputFailed)
     }
 }

@@ -29,10 +29,11 @@ enum Output {
         }
     }
 
-    /// Ends the process by SIGPIPE, as a write would, if the reader of standard output is gone.
+    /// Ends the process by SIGPIPE, as a write would, if the reader of standard output is gone. poll(2) reports that for a pipe as POLLERR,
+    /// for a socket, such as tmux and Node.js use, as POLLHUP.
     static func endIfUnread() {
         var poller = pollfd(fd: STDOUT_FILENO, events: 0, revents: 0)
-        if poll(&poller, 1, 0) > 0, poller.revents & Int16(POLLERR) != 0 { Signals.end(by: SIGPIPE) }
+        if poll(&poller, 1, 0) > 0, poller.revents & Int16(POLLERR | POLLHUP) != 0 { Signals.end(by: SIGPIPE) }
     }
 
     static func line(_ text: String) {
@@ -89,22 +90,23 @@ enum Output {
             let count = bytes.withUnsafeBytes { buffer in
                 Glibc.write(descriptor, buffer.baseAddress?.advanced(by: written), buffer.count - written)
             }
+            let number = errno
+            // A reader that does not read must not keep the process from ending. A signal also ends a write in the middle.
+            Signals.endIfAsked()
             if count >= 0 {
                 written += count
                 continue
             }
-            switch errno {
-            case EINTR:
-                // A reader that does not read must not keep the process from ending.
-                Signals.endIfAsked()
+            switch number {
+            case EINTR: break
             case EAGAIN:
                 var poller = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                 poll(&poller, 1, -1)
-                Signals.endIfAsked()
             default:
-                // A full disk, for example; a closed pipe ends the process by SIGPIPE. The price matters more than standard error.
+                // A full disk, for example. The price matters more than standard error.
                 guard descriptor == STDOUT_FILENO else { return }
-                complain("btcctl: cannot write: \(String(cString: strerror(errno)))")
+                if number == EPIPE, !Signals.ignoresPipes { Signals.end(by: SIGPIPE) }
+                complain("btcctl: cannot write: \(String(cString: strerror(number)))")
                 exit(ExitStatus.outputFailed)
             }
         }

@@ -19,6 +19,14 @@ struct PriceCondition: Equatable {
     var above: Price?
     var below: Price?
     var change: Change?
+    /// The currency that the amounts name, as `$70,000` and `70k usd` do; `nil` for that of the price.
+    var currency: Currency?
+
+    /// Why the condition can't be checked for prices in this currency; `nil` if it can.
+    func mistake(in code: String) -> String? {
+        guard let currency, currency.rawValue != code else { return nil }
+        return "the condition is in \(currency), and the price in \(code): write it in \(code), or add -c \(currency)"
+    }
 
     /// The number of conditions that are set.
     var count: Int { (above == nil ? 0 : 1) + (below == nil ? 0 : 1) + (change == nil ? 0 : 1) }
@@ -36,17 +44,17 @@ struct ConditionWatch {
     }
 
     /// Checks the next price.
-    /// - Returns: The first condition that begins to hold at this price, in the order above, below, change.
-    mutating func take(_ price: Price) -> PriceCondition.Kind? {
+    /// - Returns: The conditions that begin to hold at this price, in the order above, below, change.
+    mutating func take(_ price: Price) -> [PriceCondition.Kind] {
         let from = base ?? price
         if base == nil { base = price }
-        var begun: PriceCondition.Kind?
+        var begun: [PriceCondition.Kind] = []
         for kind in PriceCondition.Kind.allCases {
             guard holds(kind, price, from: from) else {
                 holding.remove(kind)
                 continue
             }
-            if holding.insert(kind).inserted, begun == nil { begun = kind }
+            if holding.insert(kind).inserted { begun.append(kind) }
             // The next change is measured from this price.
             if kind == .change {
                 base = price

@@ -8,9 +8,24 @@ enum Signals {
     private static let continued = Atomic<Bool>(false)
     private static let ending = Atomic<Int32>(0)
     private static let pipeEnd = Atomic<Int32>(-1)
-    private static let isReadingKeys = Atomic<Bool>(false)
     /// The value of ``ending`` after the key `q`.
     private static let quit: Int32 = -1
+
+    /// Ends the process, with status 0, at the next check.
+    static func quitByKey() {
+        ending.store(quit, ordering: .relaxed)
+        wake()
+    }
+
+    /// Whether SIGPIPE was ignored at the start. A write without a reader is then an error like any other.
+    private static let hasIgnoredPipes = Atomic<Bool>(false)
+    static var ignoresPipes: Bool { hasIgnoredPipes.load(ordering: .relaxed) }
+
+    /// Makes a write without a reader fail with EPIPE: only standard output ends the process then. A handler, since a started command would
+    /// inherit that the signal is ignored.
+    static func catchPipes() {
+        if !handle(SIGPIPE, { _ in }) { hasIgnoredPipes.store(true, ordering: .relaxed) }
+    }
 
     /// Installs handlers for SIGCONT, SIGWINCH and the ending signals. A signal ignored at the start, as by nohup(1), stays ignored.
     /// - Returns: A descriptor that is readable after a signal; -1 if the pipe can't be created.
@@ -36,8 +51,11 @@ enum Signals {
             handle(number) {
                 Signals.ending.store($0, ordering: .relaxed)
                 Signals.wake()
+                // If the signal came just before a write that waits for its reader, SIGALRM ends that.
+                alarm(1)
             }
         }
+        handle(SIGALRM) { _ in alarm(1) }
         return ends[0]
     }
 
@@ -50,43 +68,6 @@ enum Signals {
         sigemptyset(&children)
         sigaddset(&children, SIGCHLD)
         sigprocmask(SIG_UNBLOCK, &children, nil)
-    }
-
-    /// Makes the key `q` end the process, with status 0, in the foreground of a terminal. Call it again after a stop.
-    static func catchKeys() {
-        var mode = termios()
-        guard tcgetpgrp(STDIN_FILENO) == getpgrp(), tcgetattr(STDIN_FILENO, &mode) == 0,
-            mode.c_lflag & tcflag_t(ICANON) != 0
-        else { return }
-        // Keys are read at once, not with the end of the line. Control keys still send signals.
-        mode.c_lflag &= ~tcflag_t(ICANON)
-        tcsetattr(STDIN_FILENO, TCSANOW, &mode)
-        guard !isReadingKeys.exchange(true, ordering: .relaxed) else { return }
-        atexit { Signals.releaseKeys() }
-        var thread = pthread_t()
-        pthread_create(&thread, nil, { _ in Signals.readKeys() }, nil)
-    }
-
-    private static func readKeys() -> UnsafeMutableRawPointer? {
-        // The other thread handles the signals. With SIGTTIN blocked, a read in the background fails instead of stopping the process.
-        var all = sigset_t()
-        sigfillset(&all)
-        pthread_sigmask(SIG_BLOCK, &all, nil)
-        var key: UInt8 = 0
-        while read(STDIN_FILENO, &key, 1) == 1 {
-            guard key == UInt8(ascii: "q") else { continue }
-            ending.store(quit, ordering: .relaxed)
-            wake()
-        }
-        isReadingKeys.store(false, ordering: .relaxed)
-        return nil
-    }
-
-    private static func releaseKeys() {
-        var mode = termios()
-        guard tcgetpgrp(STDIN_FILENO) == getpgrp(), tcgetattr(STDIN_FILENO, &mode) == 0 else { return }
-        mode.c_lflag |= tcflag_t(ICANON)
-        tcsetattr(STDIN_FILENO, TCSANOW, &mode)
     }
 
     /// Whether the process was stopped and continued since the last call.
@@ -119,7 +100,7 @@ enum Signals {
     /// Ends the process by this signal, so that the shell sees the cause; with status 0 after the key `q`.
     static func end(by number: Int32) -> Never {
         if number == quit { exit(ExitStatus.success) }
-        if isReadingKeys.load(ordering: .relaxed) { releaseKeys() }
+        TerminalMode.release()
         signal(number, SIG_DFL)
         raise(number)
         exit(128 + number)
@@ -133,13 +114,16 @@ enum Signals {
     }
 
     /// Installs a handler without SA_RESTART, so that the signal interrupts a blocked write.
-    private static func handle(_ number: Int32, _ handler: @escaping @convention(c) (Int32) -> Void) {
+    /// - Returns: False if the signal is ignored, and stays so.
+    @discardableResult
+    static func handle(_ number: Int32, _ handler: @escaping @convention(c) (Int32) -> Void) -> Bool {
         var before = sigaction()
         sigaction(number, nil, &before)
         // SIG_IGN is the address 1, which can't be compared as a function.
-        guard unsafeBitCast(before.__sigaction_handler.sa_handler, to: Int.self) != 1 else { return }
+        guard unsafeBitCast(before.__sigaction_handler.sa_handler, to: Int.self) != 1 else { return false }
         var action = sigaction()
         action.__sigaction_handler.sa_handler = handler
         sigaction(number, &action, nil)
+        return true
     }
 }

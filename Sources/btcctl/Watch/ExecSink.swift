@@ -38,11 +38,16 @@ struct ExecSink: WatchSink {
     private let command: String
     private let model: PriceViewModel
     private let requirements: PriceRequirements
-    /// `nil` for every change.
-    private var conditions: ConditionWatch?
-    /// The newest event during a command, which runs again for it.
+    private let condition: PriceCondition
+    /// `nil` if the command runs at every change.
+    private var alarm: Alarm?
+    /// The newest change during a command, which runs again for it.
     private var missed: ExecEvent?
     private var child: pid_t = -1
+    /// When the running command was started; `nil` once it was said that it takes long.
+    private var startedAt: ContinuousClock.Instant?
+    /// Whether it was said that the command can't be started.
+    private var hasFailedToStart = false
     private var last: StateMessage?
     /// The last change, even if no command ran for it.
     private var lastChange: PriceState?
@@ -50,79 +55,122 @@ struct ExecSink: WatchSink {
     private var toldValue: Price?
     private var lastStatus: Int32 = 0
 
+    /// The time after which a command is said to run on.
+    private static let longCommand = Duration.seconds(10)
+
     var prints: Bool { false }
+    var wantsSeconds: Bool { child > 0 || alarm != nil }
 
     init(_ command: String, _ condition: PriceCondition, _ output: PriceOutput) {
         self.command = command
+        self.condition = condition
         model = output.model()
         requirements = output.requirements
-        conditions = condition.count > 0 ? ConditionWatch(condition) : nil
+        alarm = condition.count > 0 ? Alarm(condition, at: .now) : nil
         Signals.catchChildren()
     }
 
     mutating func show(_ message: StateMessage) {
+        if let mistake = condition.mistake(in: message.state.currency) {
+            Output.complain("btcctl: \(mistake)")
+            exit(ExitStatus.usage)
+        }
         // The command may have ended in the meantime.
         refresh()
         last = message
         var message = message
         if let refusal = requirements.refusal(of: message.state, at: .now()) {
+            alarm?.lose(because: "the price \(refusal.predicate)", at: .now)
             // It is not passed on. But a command that displays the price must learn that the previous one is stale.
-            guard conditions == nil, let told = lastChange, told.freshness == .fresh else { return }
+            guard alarm == nil, let told = lastChange, told.freshness == .fresh else { return }
             let isNewer = message.state.freshness == .fresh
             let reason = isNewer ? "the newer price \(refusal.predicate)" : message.state.failure
             message.state = told
             message.state.becomeStale(because: reason)
         }
         let state = message.state
-        var condition: PriceCondition.Kind?
-        if conditions != nil {
+        if alarm != nil {
             // Only a fresh price can meet a condition.
-            guard state.freshness == .fresh, let value = state.quote?.value else { return }
-            if toldValue == nil { model.show(state, at: .now()) }
-            guard let begun = conditions?.take(value) else {
-                toldValue = toldValue ?? value
+            guard state.freshness == .fresh, let value = state.quote?.value else {
+                alarm?.lose(because: state.failure ?? "there is no price", at: .now)
                 return
             }
-            condition = begun
-        } else if let last = lastChange, last.quote?.value == state.quote?.value, last.freshness == state.freshness {
-            return
-        } else if state.quote == nil {
-            // Before the first price there is nothing to report.
-            return
+            if toldValue == nil { model.show(state, at: .now()) }
+            let note = alarm?.check(value, message)
+            say(note)
+            toldValue = toldValue ?? value
+            lastChange = state
+            return startNext()
         }
+        if let last = lastChange, last.quote?.value == state.quote?.value, last.freshness == state.freshness { return }
+        // Before the first price there is nothing to report.
+        guard state.quote != nil else { return }
         lastChange = state
-        let event = ExecEvent(message: message, condition: condition)
-        if child > 0 { missed = event } else { start(event) }
+        missed = ExecEvent(message: message)
+        startNext()
+    }
+
+    /// Starts what is due, unless a command runs.
+    private mutating func startNext() {
+        guard child <= 0 else { return }
+        if let due = alarm?.next() {
+            say(due.note)
+            if !start(due.event) { alarm?.putBack(due.event) }
+        } else if let event = missed.take(), !start(event) {
+            missed = event
+        }
+    }
+
+    private func say(_ note: String?) {
+        if let note { Output.complain("btcctl: \(note)") }
     }
 
     mutating func lost(_ complaint: Complaint) {
         Output.tell(complaint, json: false)
+        alarm?.lose(because: complaint.message, at: .now)
         // A command that displays the price must not keep showing it as current.
-        guard conditions == nil, var message = last, message.state.freshness == .fresh else { return }
+        guard alarm == nil, var message = last, message.state.freshness == .fresh else { return }
         message.state.becomeStale(
             because: complaint.word == "unreachable" ? "btc-priced can't be reached" : complaint.message)
         show(message)
     }
 
     mutating func refresh() {
+        let note = alarm?.note(at: .now)
+        say(note)
         var status: Int32 = 0
-        guard child > 0 else { return }
+        // A command that could not be started is tried again.
+        guard child > 0 else { return startNext() }
         let ended = waitpid(child, &status, WNOHANG)
         // ECHILD: the exit status was collected elsewhere, so the command has ended.
-        guard ended == child || (ended < 0 && errno == ECHILD) else { return }
+        guard ended == child || (ended < 0 && errno == ECHILD) else {
+            if let started = startedAt, started.duration(to: .now) >= Self.longCommand {
+                startedAt = nil
+                say(
+                    "the command runs for more than \(Self.longCommand.components.seconds) s; the next one waits for its end"
+                )
+            }
+            return
+        }
         child = -1
         tell(ended: status)
-        if let event = missed.take() { start(event) }
+        startNext()
     }
 
-    private mutating func start(_ event: ExecEvent) {
+    /// - Returns: Whether the command was started.
+    private mutating func start(_ event: ExecEvent) -> Bool {
         model.show(event.message.state, at: .now())
         do throws(CommandStart.Failure) {
             child = try CommandStart.shell(
                 command, adding: event.environment(model, previous: toldValue, at: .now()))
             toldValue = event.message.state.quote?.value
+            startedAt = .now
+            hasFailedToStart = false
+            return true
         } catch {
-            Output.complain("btcctl: the command can't be started: \(error.reason)")
+            if !hasFailedToStart { say("the command can't be started: \(error.reason)") }
+            hasFailedToStart = true
+            return false
         }
     }
 

@@ -16,7 +16,7 @@ struct Repeating {
     func run(_ answer: () throws(Complaint) -> [StyledLine], print: ([StyledLine]) -> Void) -> Int32 {
         let isRedrawn = isRedrawn
         let signals = watch ? Signals.catchThem() : -1
-        if isRedrawn { Signals.catchKeys() }
+        if isRedrawn { TerminalMode.take() }
         var screen = Screen()
         func draw(_ lines: [StyledLine]) {
             Output.write(screen.draw(lines, in: Screen.size, isColored: isColored), to: STDOUT_FILENO)
@@ -24,6 +24,7 @@ struct Repeating {
         var last: [StyledLine]?
         var lost: (complaint: Complaint, since: ContinuousClock.Instant)?
         while true {
+            tzset()
             do throws(Complaint) {
                 let lines = try answer()
                 (last, lost) = (lines, nil)
@@ -47,7 +48,7 @@ struct Repeating {
             Signals.endIfAsked { if isRedrawn { Output.line("") } }
             if Signals.takeContinued() {
                 screen = Screen()
-                if isRedrawn { Signals.catchKeys() }
+                if isRedrawn { TerminalMode.take() }
             }
         }
     }

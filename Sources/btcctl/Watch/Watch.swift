@@ -4,6 +4,16 @@ import BTCPriceSocket
 import CommandLine
 import Glibc
 
+/// Reads the codes of currencies, separated by commas.
+private func codes(of text: String) throws(UsageError) -> [String] {
+    var codes: [String] = []
+    for word in text.split(separator: ",", omittingEmptySubsequences: false) {
+        let code = try currencyCode(String(word))
+        if !codes.contains(code) { codes.append(code) }
+    }
+    return codes
+}
+
 /// `btcctl watch`: follows the daemon across its restarts and passes each new state to a sink.
 struct Watch {
     static let verb = Verb(
@@ -24,9 +34,10 @@ struct Watch {
                 that begins and when it is over.
 
                 With --exec, watch prints nothing and runs the command with sh at each change of the price or of its freshness. \
-                With --above, --below or --change, it runs the command when the condition begins to hold. An unconfirmed price \
+                With --above, --below or --change, it runs the command for each condition that begins to hold. An unconfirmed price \
                 counts only with --unconfirmed. The environment of the command has BTCCTL_VALUE, BTCCTL_PREVIOUS_VALUE, \
-                BTCCTL_DIRECTION and others, see btcctl(1). Only one command runs at a time.
+                BTCCTL_DIRECTION and others, see btcctl(1). Only one command runs at a time: conditions that \
+                begin meanwhile have theirs after it, up to 32; of other changes, only the newest.
 
                 Exit status: 64 for a wrong command line, 69 if the daemon can't be reached at the start, 74 if standard output \
                 can't be written. With --bar, it waits for the daemon and shows the error meanwhile.
@@ -81,7 +92,10 @@ struct Watch {
 
     private init(_ line: ParsedLine) throws(UsageError) {
         var output = try line.output()
-        let (condition, command) = (try line.condition(), line.text(Self.exec))
+        let command = line.text(Self.exec)
+        let named = try line.value(Self.codes, codes(of:))
+        let known = named ?? Connecting.currency(nil).map { [$0] }
+        let condition = try line.condition(in: known?.first)
         if command == nil, condition.count > 0 || line.has(.unconfirmed) {
             throw UsageError(
                 "--above, --below, --change and --unconfirmed say when to run --exec; to wait for them: btcctl wait"
@@ -93,20 +107,12 @@ struct Watch {
         if command != nil, output.form != .text {
             throw UsageError("with --exec nothing is printed: it excludes --json, --raw, --format and --bar")
         }
-        let named = try line.value(Self.codes) { text throws(UsageError) -> [String] in
-            var codes: [String] = []
-            for word in text.split(separator: ",", omittingEmptySubsequences: false) {
-                let code = try currencyCode(String(word))
-                if !codes.contains(code) { codes.append(code) }
-            }
-            return codes
-        }
         if let named, named.count > 1, command != nil || output.bar != nil {
             throw UsageError("--exec and --bar take one currency")
         }
         let color = try line.color()
         socket = line.socket
-        currencies = named ?? Connecting.currency(nil).map { [$0] }
+        currencies = known
         updates = line.has(Self.live) ? .changes : .ticks
         self.output = output
         if updates == .changes, output.form == .text || output.form == .raw {
@@ -128,7 +134,7 @@ struct Watch {
     /// Runs until it is stopped, or until no daemon can be reached at the start.
     private mutating func run() -> Int32 {
         signals = Signals.catchThem()
-        if sink.isOnScreen { Signals.catchKeys() }
+        if sink.isOnScreen { TerminalMode.take() }
         while true {
             do throws(Complaint) {
                 try follow()
@@ -167,7 +173,7 @@ struct Watch {
                 do throws(ClientError) {
                     // A screen shows the age, which changes without a new state. A slow reader may have caught up.
                     let message = try connection.nextState(
-                        timeout: sink.isOnScreen || !held.isEmpty ? min(.seconds(1), left) : left,
+                        timeout: sink.wantsSeconds || !held.isEmpty ? min(.seconds(1), left) : left,
                         newestOnly: sink.wantsNewestOnly && (currencies?.count ?? 1) == 1,
                         interruption: signals, outlet: sink.prints ? STDOUT_FILENO : -1)
                     reached = connection.path
@@ -175,6 +181,7 @@ struct Watch {
                     endIfAsked()
                     if takeContinued() { return }
                     show(message)
+                    if !held.isEmpty, !sink.isBehind { for message in held { show(message) } }
                     lookForStreams(connection.path)
                 } catch {
                     Signals.drain(signals)
@@ -186,7 +193,9 @@ struct Watch {
                         sink.refresh()
                         for message in held { show(message) }
                     // After the first response, watch connects to this path again.
-                    case .timedOut where heard != nil, .closed where heard != nil: return
+                    case .timedOut where heard != nil, .closed where heard != nil:
+                        sink.refresh()
+                        return
                     default: throw error
                     }
                 }
@@ -243,7 +252,7 @@ struct Watch {
     /// Whether the process was stopped and continued. If so, the next state is shown even if it is the same.
     @discardableResult private mutating func takeContinued() -> Bool {
         guard Signals.takeContinued() else { return false }
-        if sink.isOnScreen { Signals.catchKeys() }
+        if sink.isOnScreen { TerminalMode.take() }
         lastShown = [:]
         sink.continued()
         return true
@@ -252,6 +261,8 @@ struct Watch {
     private mutating func show(_ message: StateMessage) {
         // A new watch begins with the current state, which may already be shown.
         backoff.reset()
+        // The machine's time zone may have changed: localtime_r(3) reads it once.
+        tzset()
         var shown = message
         shown.boottime = nil
         guard lost != nil || shown != lastShown[message.state.currency] else { return }

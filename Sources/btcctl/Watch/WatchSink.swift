@@ -27,7 +27,9 @@ protocol WatchSink {
     mutating func show(_ message: StateMessage)
     /// The daemon is gone, or the watch has ended for another reason. Called once for each kind of reason, until a state comes.
     mutating func lost(_ complaint: Complaint)
-    /// Called after a signal, after a wait for the daemon, and on a screen after each second without a new state.
+    /// Whether ``refresh()`` is wanted after each second without a new state.
+    var wantsSeconds: Bool { get }
+    /// Called after a signal, after a wait for the daemon, and if wanted after each second without a new state.
     mutating func refresh()
     /// The process was stopped and continued: others may have written to the terminal.
     mutating func continued()
@@ -43,6 +45,7 @@ extension WatchSink {
     var tellsOfSimulator: Bool { false }
     var isOnScreen: Bool { false }
     var isBehind: Bool { false }
+    var wantsSeconds: Bool { isOnScreen }
     var wantsPast: Bool { false }
     mutating func begin(with candles: [Candle]) {}
     mutating func tell(_ note: String) { Output.complain(note) }
