@@ -122,7 +122,9 @@ struct Fleet {
             guard access(path, R_OK) == 0 else {
                 throw FleetStartFailure(description: "cannot read \(path): \(String(cString: strerror(errno)))")
             }
-            _ = try Self.text(path)
+            // Notes between certificates may have any encoding. What else is wrong with the file, the TLS library says.
+            let text = FileManager.default.contents(atPath: path).map { String(decoding: $0, as: UTF8.self) }
+            if let text { try Self.refuseEncrypted(text, path) }
         }
         guard (settings.certificateFile == nil) == (settings.keyFile == nil) else {
             throw FleetStartFailure(
@@ -138,22 +140,20 @@ struct Fleet {
         return access(path, F_OK) == 0 || errno != ENOENT ? path : nil
     }
 
-    /// The text of a file. In that of a certificate, notes may have any encoding.
-    private static func text(_ path: String) throws(FleetStartFailure) -> String {
-        guard let data = FileManager.default.contents(atPath: path) else {
-            throw FleetStartFailure(description: "cannot read \(path)")
-        }
-        let text = String(decoding: data, as: UTF8.self)
+    private static func refuseEncrypted(_ text: String, _ path: String) throws(FleetStartFailure) {
         do throws(Credentials.Failure) {
             try Credentials.refuseEncrypted(text, path)
         } catch {
             throw FleetStartFailure(description: error.description)
         }
-        return text
     }
 
     private static func password(_ path: String) throws(FleetStartFailure) -> String {
-        String(try text(path).prefix { !$0.isNewline })
+        guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {
+            throw FleetStartFailure(description: "cannot read the password in \(path)")
+        }
+        try refuseEncrypted(text, path)
+        return String(text.prefix { !$0.isNewline })
     }
 
     private static func random() -> String { String(UInt64.random(in: 1 ... .max), radix: 16) }
