@@ -136,7 +136,7 @@ struct Fleet {
     /// The file of a credential that systemd has passed (systemd.exec(5), LoadCredential=).
     private func credential(_ name: String) -> String? {
         guard let path = environment["CREDENTIALS_DIRECTORY"].map({ "\($0)/\(name)" }) else { return nil }
-        // Any other error is told when the file is read.
+        // Any other error is reported when the file is read.
         return access(path, F_OK) == 0 || errno != ENOENT ? path : nil
     }
 

@@ -181,7 +181,7 @@ struct Watch {
                     endIfAsked()
                     if takeContinued() { return }
                     show(message)
-                    if !held.isEmpty, !sink.isBehind { for message in held { show(message) } }
+                    showHeld()
                     lookForStreams(connection.path)
                 } catch {
                     Signals.drain(signals)
@@ -191,7 +191,7 @@ struct Watch {
                     case .interrupted,
                         .timedOut where left > .milliseconds(1):
                         sink.refresh()
-                        for message in held { show(message) }
+                        showHeld()
                     // After the first response, watch connects to this path again.
                     case .timedOut where heard != nil, .closed where heard != nil:
                         sink.refresh()
@@ -271,6 +271,12 @@ struct Watch {
         lastShown[message.state.currency] = shown
         lost = nil
         sink.show(message)
+    }
+
+    /// Shows the states that waited for a slow reader, if it has caught up.
+    private mutating func showHeld() {
+        guard !held.isEmpty, !sink.isBehind else { return }
+        for message in held { show(message) }
     }
 
     private func endIfAsked() {
