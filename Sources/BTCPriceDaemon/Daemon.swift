@@ -40,7 +40,7 @@ package enum Daemon {
 
     private static func run(_ commandLine: DaemonCommandLine, environment: [String: String]) async -> Int32 {
         if case .printStandardConfiguration = commandLine.action {
-            print(SettingKey.standardFile, terminator: "")
+            DaemonCommandLine.program.write(SettingKey.standardFile)
             return 0
         }
         let settings: Settings
@@ -51,10 +51,10 @@ package enum Daemon {
             switch commandLine.action {
             case .checkConfiguration:
                 try ExchangeClient.check(settings.clientSettings)
-                print("The configuration is good.")
+                DaemonCommandLine.program.write("The configuration is good.\n")
                 return 0
             case .printConfiguration:
-                print(settings.listing, terminator: "")
+                DaemonCommandLine.program.write(settings.listing)
                 return 0
             case .tryExchange(let name, let body):
                 return try await ExchangeTrials.run(name, body: body, settings, environment: environment)

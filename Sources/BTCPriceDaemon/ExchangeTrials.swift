@@ -54,7 +54,7 @@ enum ExchangeTrials {
             let advice = Suggestion.advice(on: name, among: names)
             throw SettingsError("there is no exchange '\(name)'; there are \(names.joined(separator: ", "))\(advice)")
         }
-        print(trial.lines.joined(separator: "\n"))
+        DaemonCommandLine.program.write(trial.lines.map { "\($0)\n" }.joined())
         return trial.isGood
     }
 

@@ -1,33 +1,60 @@
 package import BTCPriceCore
 import Glibc
 
-package enum ChartSpan: String, Sendable, Hashable, CaseIterable {
-    case hour = "1h"
-    case day = "24h"
-    case week = "7d"
-    case month = "30d"
-    case year = "1y"
-    /// Everything that is known.
-    case all
-
-    /// The length in seconds; `nil` for all.
-    package var seconds: Int64? {
-        switch self {
-        case .hour: 3600
-        case .day: 86_400
-        case .week: 7 * 86_400
-        case .month: 30 * 86_400
-        case .year: 365 * 86_400
-        case .all: nil
-        }
+/// The time that a chart shows.
+package struct ChartSpan: Sendable, Hashable {
+    package enum Start: Sendable, Hashable {
+        /// That of everything that is known.
+        case known
+        /// So many seconds before the end.
+        case last(Int64)
+        /// Unix seconds.
+        case at(Int64)
     }
 
-    /// The step of the candles that are drawn.
-    package var step: Candle.Step {
-        switch self {
-        case .hour, .day: .minute
-        case .week, .month: .hour
-        case .year, .all: .day
+    package let start: Start
+    /// Unix seconds; `nil` for the present.
+    package let end: Int64?
+    /// How the title names it: `24h`, `Aug 1 to Aug 25`.
+    package let name: String
+
+    package init(_ start: Start, end: Int64? = nil, name: String) {
+        (self.start, self.end, self.name) = (start, end, name)
+    }
+
+    package static let hour = ChartSpan(.last(3600), name: "1h")
+    package static let day = ChartSpan(.last(86_400), name: "24h")
+    package static let week = ChartSpan(.last(7 * 86_400), name: "7d")
+    package static let month = ChartSpan(.last(30 * 86_400), name: "30d")
+    package static let year = ChartSpan(.last(365 * 86_400), name: "1y")
+    package static let all = ChartSpan(.known, name: "all")
+    /// Those that are offered by name.
+    package static let named = [hour, day, week, month, year, all]
+
+    /// The shortest one, in seconds.
+    package static let least: Int64 = 60
+
+    /// The time shown, Unix seconds.
+    /// - Parameter first: The start of the first known candle; `nil` for none.
+    package func range(now: Int64, first: Int64? = nil) -> Range<Int64> {
+        let end = end ?? now
+        let start =
+            switch start {
+            case .known: min(end - 86_400, first ?? end)
+            case .last(let seconds): end - seconds
+            case .at(let second): second
+            }
+        return min(start, end - Self.least)..<end + 1
+    }
+
+    /// The step of the candles that are drawn: at most some 2,000 of them.
+    package func step(now: Int64) -> Candle.Step {
+        guard start != .known else { return .day }
+        let range = range(now: now)
+        return switch range.upperBound - range.lowerBound {
+        case ...129_600: .minute
+        case ...7_776_000: .hour
+        default: .day
         }
     }
 
@@ -37,10 +64,9 @@ package enum ChartSpan: String, Sendable, Hashable, CaseIterable {
     ///   - first: The start of the first candle, Unix seconds.
     ///   - width: Columns of the chart.
     package func axis(now: Int64, first: Int64?, isUTC: Bool, width: Int) -> Chart.Axis {
-        let length = seconds ?? max(86_400, now - (first ?? now))
-        let range = now - length..<now + 1
+        let range = range(now: now, first: first)
         // A label takes about eight columns.
-        let least = length / Int64(max(2, width / 10))
+        let least = (range.upperBound - range.lowerBound) / Int64(max(2, width / 10))
         let calendar = ReaderCalendar(isUTC: isUTC)
         return Chart.Axis(range: range, labels: calendar.labels(in: range, atLeast: least))
     }
@@ -64,7 +90,7 @@ extension ReaderCalendar {
     }
 
     private static let paces =
-        [5, 10, 15, 30, 60, 120, 180, 240, 360, 720].map(Pace.minutes) + [1, 2, 5, 10].map(Pace.days)
+        [1, 2, 5, 10, 15, 30, 60, 120, 180, 240, 360, 720].map(Pace.minutes) + [1, 2, 5, 10].map(Pace.days)
         + [1, 2, 3, 6, 12, 24, 60].map(Pace.months)
 
     /// Round times with their labels.

@@ -20,15 +20,19 @@ package struct ChartTitle: Sendable {
 
     /// `24h`, or `since 7 h` if less is known.
     private func known(since start: Int64) -> String {
-        guard let length = span.seconds, now - start < length - length / 20 else { return span.rawValue }
+        let range = span.range(now: now, first: start)
+        let length = range.upperBound - range.lowerBound
+        guard span.end == nil, now - start < length - length / 20 else { return span.name }
         return PriceTexts.since(minutes: (now - start) / 60)
     }
 
-    /// `BTC/USD $68,901.23  24h +1.25 %  low $67,800.00  high $69,120.50`, cut to fit. A stale price and candles in doubt come first.
+    /// `BTC/USD $68,901.23  24h +1.25 %  low $67,800.00  high $69,120.50`, cut to fit. A stale price and candles in doubt come first. A
+    /// chart of the past has no present price: `BTC/USD  Aug 1 to Aug 25 +1.25 %  low $67,800.00  high $69,120.50`.
     package func parts(_ state: PriceState, width: Int) -> [StyledLine.Part] {
         let money = MoneyFormatter()
         let price = state.quote.map { money.string(from: $0.value, currency: currency) } ?? PriceTexts.placeholder
-        var parts = [StyledLine.Part(text: "BTC/\(currency) \(price)")]
+        let isPast = span.end != nil
+        var parts = [StyledLine.Part(text: "BTC/\(currency)\(isPast ? "" : " \(price)")")]
         let shown = candles.withoutDoubt
         guard let first = shown.first, let last = shown.last, let low = shown.map(\.low).min(),
             let high = shown.map(\.high).max()
@@ -50,8 +54,10 @@ package struct ChartTitle: Sendable {
             more.insert(StyledLine.Part(text: "  \(count) of \(candles.count) \(what)", style: .bad), at: 0)
         }
         // What is known of the price comes before what is known of the candles.
-        if let doubt = state.doubt { more.insert(StyledLine.Part(text: "  \(doubt)", style: .bad), at: 0) }
-        if state.freshness != .fresh { more.insert(StyledLine.Part(text: "  not current", style: .bad), at: 0) }
+        if !isPast, let doubt = state.doubt { more.insert(StyledLine.Part(text: "  \(doubt)", style: .bad), at: 0) }
+        if !isPast, state.freshness != .fresh {
+            more.insert(StyledLine.Part(text: "  not current", style: .bad), at: 0)
+        }
         var left = width - parts[0].text.count
         for part in more where part.text.count <= left {
             parts.append(part)

@@ -3,7 +3,7 @@ import Glibc
 
 /// Reads the command lines of a program by the table of its commands.
 ///
-/// An option is `--name`, `--name value`, `--name=value` or `-n value`, before or after the command. A word that begins with a hyphen
+/// An option is `--name`, `--name value`, `--name=value`, `-n value` or `-nvalue`, before or after the command. A word that begins with a hyphen
 /// is an option, unless it is the hyphen alone, or a digit or a point follows (`-1h`). After `--` nothing is an option. If an option is repeated, the last one counts.
 package struct Program: Sendable {
     /// What a command line asks for.
@@ -40,7 +40,8 @@ package struct Program: Sendable {
         if arguments.isEmpty, !command.commands.isEmpty { return .print(help(command)) }
         guard let place = place(ofCommandIn: arguments) else { return try read(arguments, of: command) }
         if arguments[place] == "help" {
-            let named = arguments[(place + 1)...].first { !$0.hasPrefix("-") && $0 != "help" }
+            let rest = arguments[(place + 1)...].filter { $0 != "help" }
+            let named = commandName(in: rest)
             return .print(help(try named.map { name throws(UsageError) in try self.command(name) } ?? command))
         }
         return try read(Array(arguments[..<place] + arguments[(place + 1)...]), of: try self.command(arguments[place]))
@@ -66,12 +67,20 @@ package struct Program: Sendable {
         while place < arguments.count {
             let word = arguments[place]
             guard word.hasPrefix("-") else { return place }
-            // Of `-vc` only the last letter can have a value.
-            let name = word.hasPrefix("--") || !Self.isOption(word) ? word : "-\(word.suffix(1))"
-            let option = command.commands.lazy.compactMap { self.option(name, of: $0) }.first
-            place += option?.value == nil ? 1 : 2
+            place += takesNext(word) ? 2 : 1
         }
         return nil
+    }
+
+    /// Whether the value of an option is the next word: not of `--currency=EUR` and `-cEUR`.
+    private func takesNext(_ word: String) -> Bool {
+        let hasValue = { (name: String) in
+            command.commands.lazy.compactMap { self.option(name, of: $0) }.first?.value != nil
+        }
+        guard !word.hasPrefix("--"), Self.isOption(word) else { return hasValue(word) }
+        // Of `-vc` only the last letter can have one.
+        let letters = word.dropFirst()
+        return letters.firstIndex { hasValue("-\($0)") } == letters.indices.last
     }
 
     /// The name of the command among the arguments, whether there is one of this name or not; `nil` for none.
@@ -110,25 +119,28 @@ package struct Program: Sendable {
                 continue
             }
             let equals = word.firstIndex(of: "=")
-            let name = String(word[..<(equals ?? word.endIndex)])
-            // `-vc` is `-v -c`.
-            if !name.hasPrefix("--"), name.count > 2, equals == nil {
-                let letters = name.dropFirst().map { "-\($0)" }
-                guard letters.allSatisfy({ option($0, among: options) != nil }) else { throw unknown(name, in: chosen) }
-                rest = letters + rest
-                continue
+            var name = String(word[..<(equals ?? word.endIndex)])
+            var text = equals.map { String(word[word.index(after: $0)...]) }
+            if !name.hasPrefix("--"), name.count > 2, let first = self.option(String(name.prefix(2)), among: options) {
+                // `-cEUR` is `-c EUR`, and `-vc` is `-v -c`.
+                name = first.name
+                text = first.value == nil ? nil : String(word.dropFirst(2))
+                if first.value == nil { rest = ["-\(word.dropFirst(2))"] + rest }
             }
             guard let option = option(name, among: options) else { throw unknown(name, in: chosen) }
-            var text = equals.map { String(word[word.index(after: $0)...]) }
             if option.value == nil {
                 guard text == nil else { throw UsageError("\(option.name) has no value") }
             } else if text == nil {
-                guard let next = rest.first, !Self.isOption(next) else {
-                    throw UsageError("\(option.name) needs a value: \(option.usage)")
+                guard let next = rest.first else { throw UsageError("\(option.name) needs a value: \(option.usage)") }
+                guard !Self.isOption(next) else {
+                    throw UsageError(
+                        "\(option.name) needs a value: \(option.usage); one that begins with a hyphen is written "
+                            + "\(option.name)='\(next)'")
                 }
                 text = rest.removeFirst()
             }
             switch option.name {
+            case Option.help.name: return .print(help(chosen))
             case Option.version.name: return .print(version + "\n")
             case Option.completionScript.name: return .print(try completionScript(for: text ?? ""))
             default: line.options.append((option.name, text ?? ""))
@@ -183,7 +195,7 @@ extension Program {
         do throws(UsageError) {
             switch try read(arguments) {
             case .run(let line): return try advised(line.command) { () throws(UsageError) in try body(line) }
-            case .print(let text): print(text, terminator: "")
+            case .print(let text): write(text)
             }
             exit(0)
         } catch {
@@ -191,10 +203,26 @@ extension Program {
         }
     }
 
+    /// Writes a text to standard output. If that fails, prints an error and ends the process with status 74 (EX_IOERR, sysexits.h).
+    package func write(_ text: String) {
+        var bytes = Array(text.utf8)[...]
+        while !bytes.isEmpty {
+            let count = bytes.withUnsafeBytes { Glibc.write(STDOUT_FILENO, $0.baseAddress, $0.count) }
+            if count >= 0 {
+                bytes = bytes.dropFirst(count)
+            } else if errno == EAGAIN {
+                var poller = pollfd(fd: STDOUT_FILENO, events: Int16(POLLOUT), revents: 0)
+                poll(&poller, 1, -1)
+            } else if errno != EINTR {
+                fail("cannot write: \(String(cString: strerror(errno)))", status: 74)
+            }
+        }
+    }
+
     /// Prints an error in one line, and ends the process.
     package func fail(_ message: String, status: Int32) -> Never {
         let line = Array("\(command.name): \(message.printable)\n".utf8)
-        _ = line.withUnsafeBytes { write(STDERR_FILENO, $0.baseAddress, $0.count) }
+        _ = line.withUnsafeBytes { Glibc.write(STDERR_FILENO, $0.baseAddress, $0.count) }
         exit(status)
     }
 }

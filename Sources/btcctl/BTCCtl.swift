@@ -42,6 +42,7 @@ enum BTCCtl {
             switch try program.read(arguments) {
             case .print(let text): Output.write(text, to: STDOUT_FILENO)
             case .run(let line):
+                Output.isQuiet = line.has(.quiet)
                 guard let verb = verbs.first(where: { $0.command.name == line.command }) else { break }
                 return try program.advised(line.command) { () throws(UsageError) in try verb.run(line) }
             }

@@ -56,7 +56,11 @@ import Testing
         var events: [PriceEvent] = []
         for _ in 0..<100 { events += tracker.failed(failure, isTick: true, at: World.start.boottime).events }
         #expect(events.filter { if case .becameStale = $0 { true } else { false } }.count == 1)
-        let back = try tick(&tracker, "68901.23")
+        var back = try tick(&tracker, "68901.23")
+        // It is the first price.
+        #expect(back.events == [.becameFresh(try #require(back.publish?.quote), failedTicks: 0)])
+        for _ in 0..<100 { _ = tracker.failed(failure, isTick: true, at: World.start.boottime) }
+        back = try tick(&tracker, "68901.23")
         #expect(back.events == [.becameFresh(try #require(back.publish?.quote), failedTicks: 100)])
     }
 

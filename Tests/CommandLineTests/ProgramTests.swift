@@ -38,7 +38,9 @@ import Testing
         ("send --size=3 a", "send a --size=3"), ("send a -s -3", "send a --size=-3"), ("send -1h", "send -1h"),
         ("send -", "send -"), ("send -- --quiet", "send --quiet"),
         ("send a --extra x", "send a --extra=x"), ("send -s=3 a", "send a --size=3"),
-        ("send a -qs 3", "send a --quiet --size=3"), ("send a --size 1 --size 2", "send a --size=1 --size=2"),
+        ("send a -qs 3", "send a --quiet --size=3"), ("-s3 send a", "send a --size=3"),
+        ("send a -qsa=b", "send a --quiet --size=a=b"), ("-qsx send a -ss", "send a --quiet --size=x --size=s"),
+        ("send a --size 1 --size 2", "send a --size=1 --size=2"),
     ])
     func `words and options are told apart`(line: String, expected: String) {
         #expect(read(line) == expected)
@@ -60,10 +62,14 @@ import Testing
             "unknown option '--send'. There is a command of that name: 'tool send'. See 'tool list --help'."
         ),
         ("list -x", "unknown option '-x'. See 'tool list --help'."),
-        ("list -qx", "unknown option '-qx'. See 'tool list --help'."),
+        ("list -qx", "unknown option '-x'. See 'tool list --help'."),
         ("list --quiet=1", "--quiet has no value. See 'tool list --help'."),
         ("send a --size", "--size needs a value: -s, --size <number>. See 'tool send --help'."),
-        ("send a --size --quiet", "--size needs a value: -s, --size <number>. See 'tool send --help'."),
+        (
+            "send a --size --quiet",
+            "--size needs a value: -s, --size <number>; one that begins with a hyphen is written --size='--quiet'. See 'tool send --help'."
+        ),
+        ("help --size 3 sned", "no command 'sned'. Did you mean 'send'? See 'tool --help'."),
         ("--quiet", "a command is missing. See 'tool --help'."),
         (
             "--generate-completion-script csh",

@@ -124,4 +124,59 @@ def _():
         assert "Connection refused" in result.err and "/run/btc-priced/io.btcpriced.Price" in result.err, result
 
 
+@scenario("the words of the command line: attached values, a sign for a currency, a time limit, few words and few lines")
+def _():
+    simulator, place = Simulator("--seed", "1"), Place()
+    daemon = Daemon(place, simulator.urls, "--currencies", "USD,EUR", "--currency-EUR-interval-ms", "1000", sources=("coinbase", "kraken"))
+    wait_until(lambda: btcctl(place, "current", "-cEUR", "--json").json["freshness"] == "fresh", what="euros")
+    assert "€" in btcctl(place, "current", environment={"BTCCTL_CURRENCY": "€"}).out
+    equal(btcctl(place, "current", environment={"BTCCTL_CURRENCY": "€€"}).status, 64)
+    equal(btcctl(place, "current", "-c€", "--format", r"{currency}\t{symbol}\n.").out, "EUR\t€\n.\n")
+    refused = btcctl(place, "current", "--format", "- {price}")
+    equal((refused.status, "--format='- {price}'" in refused.err), (64, True), refused)
+    assert btcctl(place, "current", "--format=- {price}").out.startswith("- $")
+    equal(btcctl(place, "help", "watch").out, btcctl(None, "watch", "--help").out)
+    watched = btcctl(place, "watch", "-n", "3")
+    equal((watched.status, len(watched.out.splitlines())), (0, 3), watched)
+    seconds = [re.fullmatch(r"\w{3} \d+, \d\d:\d\d:(\d\d) - \$.*", line)[1] for line in watched.out.splitlines()]
+    assert seconds[0] != seconds[2], watched
+    equal(btcctl(place, "watch", "--count", "0").status, 64)
+    # A price that is not printed does not count.
+    simulator.faults("* always refuse\n")
+    wait_until(lambda: btcctl(place, "current", "--json").json["freshness"] == "stale", what="stale")
+    loud, quiet = (btcctl(place, "current", *words) for words in ((), ("--quiet",)))
+    assert loud.err.startswith("Failed to update value. Displaying last updated value from "), loud
+    equal((quiet.out, quiet.err, quiet.status), (loud.out, "", 0))
+    simulator.faults("")
+    suspend(daemon.process)
+    begun = time.monotonic()
+    late = btcctl(place, "current", "--timeout", "300ms", "-q")
+    daemon.process.send_signal(signal.SIGCONT)
+    assert late.status == 69 and "no answer" in late.err and time.monotonic() - begun < 4, late
+    equal(btcctl(place, "current", "--timeout", "0").status, 64)
+    for command in (["btcctl", "--help"], ["btc-priced", "--print-default-config"], ["btc-priced", "--version"], ["btc-price-fleet", "--help"]):
+        with open("/dev/full", "w") as full:
+            written = subprocess.run([BINARIES / command[0], *command[1:]], stdout=full, stderr=subprocess.PIPE, text=True, timeout=20)
+        equal((written.returncode, "cannot write: No space left on device" in written.stderr), (74, True), written)
+    daemon.stop()
+
+
+@scenario("a chart of any span, and of one that is over")
+def _():
+    place = Place()
+    daemon = Daemon(place, Simulator("--seed", "1").urls, backfill=True)
+    wait_until(lambda: any("USD were filled" in line and "minutes from" in line for line in daemon.lines), seconds=90, what=lambda: f"the history; {daemon.lines}")
+    chart = lambda *words: btcctl(place, "chart", "--utc", *words)
+    for words, title in ((["--span", "3d"], "  3d "), (["--span", "90m"], "  90m "), (["--since", "20h"], "  since "), (["--span", "2d", "--until", "1d"], "  2d to ")):
+        drawn = chart(*words)
+        equal(drawn.status, 0, drawn)
+        assert title in drawn.out.splitlines()[0], drawn
+    over = chart("--since", "3d", "--until", "2d").out.splitlines()[0]
+    # It has no price of now.
+    assert re.match(r"BTC/USD  \w{3} \d+, \d\d:\d\d to \w{3} \d+, \d\d:\d\d [+-]", over), over
+    for words in (["--span", "soon"], ["--span", "30s"], ["--since", "1d", "--span", "1d"], ["--until", "1d", "--watch"], ["--since", "1d", "--until", "2d"]):
+        equal(chart(*words).status, 64, words)
+    daemon.stop()
+
+
 main()

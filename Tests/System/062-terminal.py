@@ -189,7 +189,7 @@ def _():
     # The first line announces prices from a simulator, and is wider than the screen.
     assert lines[0].startswith("Not from the exchanges' own addresses"), lines
     lines = lines[2:]
-    assert len(lines) > 1 and all(re.fullmatch(r"[A-Z][a-z]{2} \d+, \d\d:\d\d - \$68,0[01]0\.[05]0", line) for line in lines), lines
+    assert len(lines) > 1 and all(re.fullmatch(r"[A-Z][a-z]{2} \d+, \d\d:\d\d:\d\d - \$68,0[01]0\.[05]0", line) for line in lines), lines
     stage.daemon.stop()
 
 

@@ -12,7 +12,7 @@ from lib import examples
 from lib.terminal import Terminal
 
 SYSTEM_SOCKET = "/run/btc-priced/io.btcpriced.Price"
-LINE = r"[A-Z][a-z]{2} \d{1,2}, \d\d:\d\d - \$[\d,]+\.\d\d"
+LINE = r"[A-Z][a-z]{2} \d{1,2}, \d\d:\d\d(:\d\d)? - \$[\d,]+\.\d\d"
 BANNER = r"Failed to update value\. Displaying last updated value from [A-Z][a-z]{2} \d{1,2}, \d\d:\d\d"
 
 

@@ -496,6 +496,11 @@ def _(machine):
     entries = [json.loads(line) for line in machine.journal("-u", UNIT, "-o", "json").splitlines()]
     ours = [e for e in entries if e.get("SYSLOG_IDENTIFIER") == "btc-priced" and e.get("_COMM") == "btc-priced"]
     without = [e["MESSAGE"] for e in ours if "MESSAGE_ID" not in e and "not set" not in e["MESSAGE"] and "--" not in e["MESSAGE"]]
+    texts = {text[:32]: text for text in (ROOT / "packaging/btc-priced.catalog").read_text().split("\n-- ")[1:]}
+    for entry in ours:
+        # A field that the entry lacks would leave a gap in the sentence.
+        wanted = set(re.findall(r"@(\w+)@", texts.get(entry.get("MESSAGE_ID"), "")))
+        assert wanted <= entry.keys(), (entry, wanted)
     priced = [e for e in ours if e.get("BTC_PRICE")]
     assert priced and priced[-1]["BTC_SOURCE"] in ("binance", "coinbase"), priced
     assert any(e.get("BTC_ERROR") for e in ours)

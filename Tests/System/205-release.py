@@ -63,6 +63,9 @@ def _():
         assert f"kept: {configuration}" in shell("make", "uninstall", *chosen)
         equal(files(root), ["opt/btc/etc/btc-priced/config.toml"])
         equal(configuration.read_text(), "tick.interval-ms = 5000\n")
+        refused = subprocess.run(["make", "install", "DESTDIR=" + root, "prefix=/opt/my programs"], cwd=ROOT, capture_output=True, text=True)
+        assert refused.returncode != 0 and "choose another prefix" in refused.stderr, refused.stderr
+        equal(files(root), ["opt/btc/etc/btc-priced/config.toml"])
         return f"{len(texts)} texts"
 
 

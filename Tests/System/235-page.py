@@ -45,12 +45,16 @@ def _():
     browser = Browser(f"http://127.0.0.1:{gateway.port}/", folder)
     shown = browser.tell("price $68,901.23")["text"]
     took = time.monotonic() - begun
-    for text in ("EUR", "€59,255.06", "¥10,335,185", "current", "binance", "BTC/USDT", "coinbase"):
+    for text in ("EUR", "€59,255.06", "¥10,335,184", "current", "binance", "BTC/USDT", "coinbase"):
         assert text in shown, f"{text}: {shown}"
     equal(browser.tell("axe")["violations"], [])
     fresh_title = browser.tell("title $68,901.23")
     equal(fresh_title["elsewhere"], "Not from the exchanges' own addresses (a simulator, a mirror or a proxy): binance, coinbase, bitstamp, kraken.")
     equal(browser.tell("sats"), {"ok": True, "sats": "1,451 sat per $1", "price": "$68,901.23"})
+    # As btcctl's: half to even, and the places of the currency.
+    prices = {("68901.225", "USD"): "$68,901.22", ("68901.235", "USD"): "$68,901.24", ("68901.2250000001", "EUR"): "€68,901.23",
+              ("68901", "CHF"): "CHF 68,901.00", ("98765432.5", "KRW"): "₩98,765,432", ("98765433.5", "JPY"): "¥98,765,434", ("0.995", "BRL"): "R$1.00"}
+    equal(browser.tell("money " + json.dumps(list(prices)))["shown"], list(prices.values()))
     for span in ("1 h", "24 h", "7 d", "30 d", "1 y", "all"):
         line, candles = browser.tell(f"chart {span} line"), browser.tell(f"chart {span} candles")
         equal((line["drawn"]["path"], line["drawn"]["rect"], line["drawn"][".mark"]), (1, 0, 2), line)

@@ -53,6 +53,30 @@ import Testing
         #expect(refusal(host: "evil.example", by: AccessPolicy(hosts: [AllowList.anyHost], origins: [])) == nil)
     }
 
+    @Test func `a listed page may send If-None-Match and read the headers of ours, another one may not`() throws {
+        func request(_ method: HTTPMethod, _ origin: String) throws -> GatewayRequest {
+            let fields = [("Host", "localhost"), ("Origin", origin), ("Access-Control-Request-Method", "GET")]
+            return try #require(
+                GatewayRequest(
+                    HTTPRequestHead(version: .http1_1, method: method, uri: "/", headers: HTTPHeaders(fields)), tcp))
+        }
+        let listed = try request(.OPTIONS, "https://shop.example")
+        var response = try #require(policy.preflight(listed))
+        policy.mark(&response, to: listed)
+        #expect(response.status == .noContent)
+        #expect(response.headers["access-control-allow-origin"] == ["https://shop.example"])
+        #expect(response.headers.first(name: "access-control-allow-headers")?.contains("If-None-Match") == true)
+        #expect(response.headers.first(name: "access-control-expose-headers")?.contains("Price-Age") == true)
+        let other = try request(.OPTIONS, "https://evil.example")
+        response = try #require(policy.preflight(other))
+        policy.mark(&response, to: other)
+        #expect(response.headers.filter { $0.name.hasPrefix("access-control") }.isEmpty)
+        #expect(policy.preflight(try request(.GET, "https://shop.example")) == nil)
+        let plain = HTTPRequestHead(
+            version: .http1_1, method: .OPTIONS, uri: "/", headers: ["Origin": "https://shop.example"])
+        #expect(!GatewayRequest.isPreflight(plain))
+    }
+
     @Test func `pages of other sites are refused`() {
         #expect(refusal(origin: "https://evil.example") == 403)
         #expect(refusal(origin: "null") == 403)

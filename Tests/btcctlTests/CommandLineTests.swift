@@ -26,7 +26,9 @@ import Testing
     @Test func `options become the price that is wanted, and its form`() throws {
         #expect(
             try line("current --socket /x --max-age 1.5 --refresh -c €").asking()
-                == AskingOptions(socket: "/x", policy: .remoteFirst, maxAge: .milliseconds(1500), currency: "EUR"))
+                == AskingOptions(
+                    daemon: DaemonAddress(socket: "/x"), policy: .remoteFirst, maxAge: .milliseconds(1500),
+                    currency: "EUR"))
         #expect(
             try line("--format {price} watch --utc --iso").output()
                 == PriceOutput(

@@ -42,6 +42,9 @@ import Testing
         #expect(
             try FormatTemplate("{price} {value} {age} {source} {failure} {sats}").text(
                 state(nil, .none), model(state(nil, .none)), at: now) == "- - - - no <route> & no host -")
+        #expect(
+            try FormatTemplate(#"{currency}\t{source}\n\\n C:\dir\"#).text(state("1"), model(state("1")), at: now)
+                == "USD\tbinance\n\\n C:\\dir\\")
         #expect(throws: UsageError.self) { try FormatTemplate("") }
     }
 

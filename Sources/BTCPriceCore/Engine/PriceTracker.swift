@@ -414,12 +414,15 @@ package struct PriceTracker: ~Copyable, Sendable {
 
     private mutating func show(_ price: ShownPrice, _ decision: Decision, _ actions: inout Actions) {
         if state.freshness != .fresh, !isPaused {
-            actions.events.append(.becameFresh(price.quote, failedTicks: failedTicks))
+            actions.events.append(.becameFresh(price.quote, failedTicks: failedTicksAfterPrice))
         }
         if state.derivation != nil, state.freshness == .fresh { actions.events.append(.marketAgain(price.quote)) }
         let until = decision.observed.boottime + PaceRule.lasts(freshFor, decision.pace)
         setFresh(price, decision.standing, until: until)
     }
+
+    /// The ticks that failed since the last price; 0 before the first one.
+    private var failedTicksAfterPrice: Int64 { state.price == nil ? 0 : failedTicks }
 
     /// Makes a price the current one, and keeps it.
     private mutating func setFresh(_ price: ShownPrice, _ standing: Standing, until freshUntil: BootTime) {
@@ -446,7 +449,7 @@ package struct PriceTracker: ~Copyable, Sendable {
             actions.events.append(
                 derived.isInstead
                     ? .derivedInstead(failure: failure.description, derived.price.quote, derived.derivation)
-                    : .becameFresh(derived.price.quote, failedTicks: failedTicks))
+                    : .becameFresh(derived.price.quote, failedTicks: failedTicksAfterPrice))
         }
         setFresh(derived.price, derived.standing, until: derived.freshUntil + freshFor / 2)
     }

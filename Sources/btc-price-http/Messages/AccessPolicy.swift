@@ -35,6 +35,22 @@ struct AccessPolicy: Sendable {
         }
     }
 
+    /// Returns the response to the request by which a browser asks whether a page of another site may send a header, such as
+    /// `If-None-Match` (WHATWG, Fetch Standard, CORS-preflight request); `nil` for another request. ``check(_:)`` comes first.
+    func preflight(_ request: GatewayRequest) -> GatewayResponse? {
+        guard request.isPreflight else { return nil }
+        var response = GatewayResponse(status: .noContent)
+        guard allowedOrigin(request.header("origin")) != nil else { return response }
+        response.headers.add(name: "access-control-allow-methods", value: "GET, HEAD")
+        response.headers.add(name: "access-control-allow-headers", value: "If-None-Match, Last-Event-ID, Cache-Control")
+        // A day; browsers keep it for at most two hours to a day.
+        response.headers.add(name: "access-control-max-age", value: "86400")
+        return response
+    }
+
+    /// The headers that a page of another site can't read without leave.
+    private static let exposed = "Price-Age, ETag, Age, Date, Retry-After, Link"
+
     /// Adds the headers that tell a browser which pages may read the response.
     func mark(_ response: inout GatewayResponse, to request: GatewayRequest) {
         guard !origins.isEmpty else {
@@ -43,7 +59,10 @@ struct AccessPolicy: Sendable {
         let vary = response.headers.first(name: "vary").map { "\($0), Origin" }
         response.headers.replaceOrAdd(name: "vary", value: vary ?? "Origin")
         let allowed = allowedOrigin(request.header("origin"))
-        if let allowed { response.headers.add(name: "access-control-allow-origin", value: allowed) }
+        if let allowed {
+            response.headers.add(name: "access-control-allow-origin", value: allowed)
+            response.headers.add(name: "access-control-expose-headers", value: Self.exposed)
+        }
         response.headers.add(
             name: "cross-origin-resource-policy", value: allowed == nil ? "same-origin" : "cross-origin")
     }

@@ -12,12 +12,15 @@ struct GatewayRequest: Sendable {
     /// The authority: from an absolute target, otherwise from the Host header (RFC 9112, section 3.2.2).
     let authority: String?
     let arrival: AccessPolicy.Arrival
+    /// Whether a browser asks what a page of another site may do; see ``AccessPolicy/preflight(_:)``.
+    let isPreflight: Bool
     private let headers: HTTPHeaders
 
     /// - Returns: `nil` if the target is neither a path nor an absolute URL (RFC 9112, section 3.2).
     init?(_ head: HTTPRequestHead, _ arrival: AccessPolicy.Arrival) {
         headers = head.headers
         self.arrival = arrival
+        isPreflight = Self.isPreflight(head)
         var rest = head.uri[...]
         if rest.hasPrefix("/") {
             // A target that begins with two slashes is a path, too, and names no host.
@@ -36,6 +39,12 @@ struct GatewayRequest: Sendable {
         let query = parts.count > 1 ? URLComponents(string: "?\(parts[1])")?.queryItems : []
         guard let query else { return nil }
         parameters = query.filter { !$0.name.isEmpty }.map { ($0.name, $0.value ?? "") }
+    }
+
+    /// Whether a request is a CORS-preflight request. Other requests with OPTIONS are not supported.
+    static func isPreflight(_ head: HTTPRequestHead) -> Bool {
+        head.method == .OPTIONS && head.headers.contains(name: "origin")
+            && head.headers.contains(name: "access-control-request-method")
     }
 
     /// Identifies the client where clients share something: its address, or that which a reverse proxy on this machine writes. Not for

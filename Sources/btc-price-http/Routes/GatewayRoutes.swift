@@ -24,7 +24,11 @@ struct GatewayRoutes: Sendable {
         var response: GatewayResponse
         do throws(Problem) {
             try policy.check(request)
-            response = try await route(request)
+            if let preflight = policy.preflight(request) {
+                response = preflight
+            } else {
+                response = try await route(request)
+            }
         } catch {
             response = error.response
         }
@@ -261,7 +265,7 @@ struct GatewayRoutes: Sendable {
 struct Page: Sendable {
     /// The SHA-256 of what is between the tags in index.html. Tests/System/230-http.py compares them with the page.
     private static let digests = (
-        script: "K/YIYtu9PMbcLi1X59k3/eEnoTVc+AHOStlCrkz1Hvk=",
+        script: "W8i2M0oYhcDNSZoND7FLgQB/8R79eUaCtQtrqBtGpBI=",
         style: "rCNE5/5/qIWw/grkdVnwGSb7owpvBCzNrMdjXycf3hE="
     )
     private static let policy =

@@ -149,7 +149,7 @@ final class GatewayConnection: ChannelInboundHandler {
         guard hasHost, head.uri.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
             return malformed
         }
-        guard head.method == .GET || head.method == .HEAD else {
+        guard head.method == .GET || head.method == .HEAD || GatewayRequest.isPreflight(head) else {
             return Problem(.methodNotAllowed, "Only GET and HEAD are supported.", headers: ["allow": "GET, HEAD"])
         }
         guard !headers.contains(name: "transfer-encoding"), headers["content-length"].allSatisfy({ $0 == "0" }) else {

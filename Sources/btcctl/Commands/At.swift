@@ -25,7 +25,7 @@ struct At {
                 Exit status: 0 with a price, 1 if nothing is known of that moment, 64 for a wrong command line, 69 if the daemon \
                 can't be reached, 74 if standard output can't be written, 75 if only a longer candle than --max-step is known, or less than five sixths of a minute.
                 """,
-            options: [.socket, .currency, longestStep, fetchFlag] + Option.times + [
+            options: Option.daemon + [.currency, longestStep, fetchFlag] + Option.times + [
                 .json, Option("--raw", "Print the exact number alone: the price, or what the amount was worth."),
             ],
             words: [
@@ -49,7 +49,7 @@ struct At {
     /// The timeout with `--fetch`, because the daemon then requests the minute from an exchange.
     private static let fetchPatience = Duration.seconds(30)
 
-    private let socket: String?
+    private let daemon: DaemonAddress
     private let currency: String?
     private let time: Timestamp
     /// What is to be known of the time.
@@ -78,13 +78,13 @@ struct At {
         guard time <= now else { throw UsageError("the moment '\(line.words[0])' is in the future") }
         maxStep = try line.choice(Self.longestStep, among: StepChoice.steps)?.step
         fetch = line.has(Self.fetchFlag)
-        socket = line.socket
+        daemon = try line.daemon()
         timestamps = line.timestamps
     }
 
     private func run() throws(Complaint) -> Int32 {
         let (answer, state) = try Connecting.withDaemon(
-            socket: socket, patience: fetch ? Self.fetchPatience : .seconds(5)
+            daemon, patience: fetch ? Self.fetchPatience : .seconds(5)
         ) { connection throws(ClientError) in
             let named = Connecting.currency(self.currency)
             let answer = try connection.price(at: time, in: named, fetch: fetch)
@@ -92,7 +92,7 @@ struct At {
         }
         let (known, currency, notFetched) = answer
         for note in [self.note, notFetched.map { "The minute could not be requested: \($0)." }] {
-            if let note { Output.complain(note) }
+            if let note { Output.note(note) }
         }
         guard let known else { throw .nothingKnown(in: state) }
         let text = HistoryText(currency: currency, step: known.step, timestamps: timestamps)
@@ -109,9 +109,9 @@ struct At {
             for amount in wanted { Output.line(price.text(amount)) }
         case .raw:
             if known.isCoarse {
-                Output.complain("The exact moment is not known, only the \(text.range(of: known.candle)).")
+                Output.note("The exact moment is not known, only the \(text.range(of: known.candle)).")
             }
-            if known.candle.isInDoubt { Output.complain(PriceTexts.unconfirmed) }
+            if known.candle.isInDoubt { Output.note(PriceTexts.unconfirmed) }
             if wanted.isEmpty { Output.line(known.price.description) }
             for amount in wanted {
                 let converted = amount.converted(at: known.price)

@@ -14,6 +14,7 @@ struct ChartView {
                   btcctl chart                    the last 24 hours
                   btcctl chart --span 30d --candles
                   btcctl chart --span 1h --watch
+                  btcctl chart --since 2026-08-01 --until 2026-08-25
 
                 The highest and the lowest price are marked. With --watch, it is redrawn every second. A line needs a font with \
                 braille characters; --ascii, and a locale that is not UTF-8, do without. On a pipe it has 80 columns and no colours.
@@ -21,21 +22,26 @@ struct ChartView {
                 Exit status: 0 with a chart, 1 if nothing is known of that time, 64 for a wrong command line, 69 if the daemon \
                 can't be reached, 74 if standard output can't be written.
                 """,
-            options: [.socket, .currency, spanOption, .dayZone, candlesFlag, watchFlag, asciiFlag, .color, .utc])
+            options: Option.daemon + [
+                .currency, spanOption, since, until, .dayZone, candlesFlag, watchFlag, asciiFlag, .color, .utc,
+            ])
     ) { line throws(UsageError) in
         var view = try ChartView(line)
         return view.run()
     }
 
     private static let spanOption = Option(
-        "--span", value: "span", "What is shown: 1h, 24h (the default), 7d, 30d, 1y or all.",
-        completion: .words(ChartSpan.allCases.map(\.rawValue)))
+        "--span", value: "span", "How much is shown: 24h (the default), 1h, 3d, 1y, any other duration, or all.",
+        completion: .words(ChartSpan.named.map(\.name)))
+    private static let since = Option(
+        "--since", value: "time", "The start, instead of --span: yesterday, 2026-08-25, 2026-08-25T14:30.")
+    private static let until = Option("--until", value: "time", "The end, in the same forms. Default: now.")
     private static let candlesFlag = Option(
         "--candles", "Draw candles: the first, highest, lowest and last price of each column.")
     private static let watchFlag = Option("--watch", "Draw again every second, until stopped.")
     private static let asciiFlag = Option("--ascii", "Use ASCII characters only.")
 
-    private let socket: String?
+    private let daemon: DaemonAddress
     private let named: String?
     private let span: ChartSpan
     private let days: DayZone
@@ -50,9 +56,9 @@ struct ChartView {
     private var minute: Int64?
 
     private init(_ line: ParsedLine) throws(UsageError) {
-        socket = line.socket
+        daemon = try line.daemon()
         named = try line.currency()
-        span = try line.choice(Self.spanOption, among: ChartSpan.allCases) ?? .day
+        span = try Self.span(line)
         days = try line.dayZone()
         isCandles = line.has(Self.candlesFlag)
         isUTC = line.has(.utc)
@@ -60,6 +66,38 @@ struct ChartView {
         let isColored = try line.color().isWanted(isTerminal: isTerminal, environment: Output.environment)
         repeating = Repeating(watch: line.has(Self.watchFlag), isColored: isColored)
         isASCII = line.has(Self.asciiFlag) || !Output.isUnicode
+    }
+
+    private static func span(_ line: ParsedLine) throws(UsageError) -> ChartSpan {
+        let (now, isUTC) = (ObservationTime.now().wall, line.has(.utc))
+        let read = { (text: String) throws(UsageError) -> Timestamp in
+            let time = try moment(text, isUTC: isUTC, now: now).time
+            guard time <= now else { throw UsageError("it is in the future") }
+            return time
+        }
+        let (start, end) = (try line.value(since, read), try line.value(until, read))
+        if start != nil, line.has(spanOption) { throw UsageError("--since and --span exclude each other") }
+        if end != nil, line.has(watchFlag) { throw UsageError("--until and --watch exclude each other") }
+        let dates = TimestampFormatter(isUTC: isUTC)
+        let to = end.map { " to \(dates.string(from: $0))" } ?? ""
+        guard let start else {
+            let span = try line.value(spanOption, span(of:)) ?? .day
+            return ChartSpan(span.start, end: end?.wholeSeconds, name: "\(span.name)\(to)")
+        }
+        guard start.wholeSeconds + ChartSpan.least <= (end ?? now).wholeSeconds else {
+            throw UsageError("--since is not a minute before \(end == nil ? "now" : "--until")")
+        }
+        let from = dates.string(from: start)
+        return ChartSpan(
+            .at(start.wholeSeconds), end: end?.wholeSeconds, name: end == nil ? "since \(from)" : "\(from)\(to)")
+    }
+
+    private static func span(of text: String) throws(UsageError) -> ChartSpan {
+        if let named = ChartSpan.named.first(where: { $0.name == text }) { return named }
+        guard let length = try? duration(text).components.seconds, length >= ChartSpan.least else {
+            throw UsageError("it is a duration of at least a minute, such as 1h, 3d or 1y, or all")
+        }
+        return ChartSpan(.last(length), name: text.allSatisfy(\.isNumber) ? "\(text)s" : text)
     }
 
     private mutating func run() -> Int32 {
@@ -78,17 +116,23 @@ struct ChartView {
         let present = Candle.Step.minute.start(of: now)
         let isNew = minute != present
         var (requested, currency) = ([Candle](), self.currency)
-        let state = try Connecting.withDaemon(socket: socket) { connection throws(ClientError) in
+        let state = try Connecting.withDaemon(daemon) { connection throws(ClientError) in
             if isNew {
-                let start = Timestamp(milliseconds: (span.seconds.map { now - $0 } ?? 0) * 1000)
+                let shown = span.range(now: now, first: 0)
                 let asked = History.Request(
-                    currency: named, span: start..<Timestamp(milliseconds: (now + 1) * 1000), days: days)
+                    currency: named,
+                    span: Timestamp(
+                        milliseconds: shown.lowerBound * 1000)..<Timestamp(milliseconds: shown.upperBound * 1000),
+                    days: days)
                 requested = []
-                try History.request(asked, span.step, &connection) { candles, named in
-                    requested += candles
-                    currency = named
+                // Of a time long ago, only longer candles may be known.
+                for step in Candle.Step.allCases where step >= span.step(now: now) && requested.isEmpty {
+                    try History.request(asked, step, &connection) { candles, named in
+                        requested += candles
+                        currency = named
+                    }
                 }
-                if span == .hour {
+                if now - shown.lowerBound <= 3600 {
                     var seconds: [Candle] = []
                     try History.request(asked, .second, &connection) { candles, _ in seconds += candles }
                     // The candles of seconds may begin later than the span. Before them, use the candles of minutes.

@@ -21,14 +21,14 @@ enum Control {
 
     static let pauseVerb = Verb(
         command: Command(
-            "pause", "Stop the ticks until 'btcctl resume'.", details: exitStatus, options: [.socket, .json])
-    ) { line in run(.pause, line) }
+            "pause", "Stop the ticks until 'btcctl resume'.", details: exitStatus, options: Option.daemon + [.json])
+    ) { line throws(UsageError) in try run(.pause, line) }
 
     static let resumeVerb = Verb(
         command: Command(
             "resume", "Start the ticks again, the first one at once.", details: exitStatus,
-            options: [.socket, .json])
-    ) { line in run(.resume, line) }
+            options: Option.daemon + [.json])
+    ) { line throws(UsageError) in try run(.resume, line) }
 
     static let retryVerb = Verb(
         command: Command(
@@ -41,26 +41,26 @@ enum Control {
                 A cooldown that an exchange has asked for (a limit or a ban) is kept, and named.
 
                 \(exitStatus)
-                """, options: [.socket] + Option.times + [.json],
+                """, options: Option.daemon + Option.times + [.json],
             words: [
                 Words(
                     "source", "The source; without one, all of them.", count: 0...1,
                     completion: .computed { words, _ in Completions.sources(words) })
             ])
-    ) { line in run(.retry(line.words.first), line) }
+    ) { line throws(UsageError) in try run(.retry(line.words.first), line) }
 
-    private static func run(_ change: Change, _ line: ParsedLine) -> Int32 {
-        let (socket, json) = (line.socket, line.has(.json))
+    private static func run(_ change: Change, _ line: ParsedLine) throws(UsageError) -> Int32 {
+        let (daemon, json) = (try line.daemon(), line.has(.json))
         return Output.status(json: json) { () throws(Complaint) in
             switch change {
             case .pause:
-                try Connecting.withDaemon(socket: socket) { connection throws(ClientError) in try connection.pause() }
+                try Connecting.withDaemon(daemon) { connection throws(ClientError) in try connection.pause() }
                 if json { Output.line(Output.json("ticking", .string("paused"))) }
             case .resume:
-                try Connecting.withDaemon(socket: socket) { connection throws(ClientError) in try connection.resume() }
+                try Connecting.withDaemon(daemon) { connection throws(ClientError) in try connection.resume() }
                 if json { Output.line(Output.json("ticking", .string("running"))) }
             case .retry(let source):
-                let result = try Connecting.withDaemon(socket: socket) { connection throws(ClientError) in
+                let result = try Connecting.withDaemon(daemon) { connection throws(ClientError) in
                     try connection.retry(source)
                 }
                 for text in json ? [Output.json("retry", .object(result.json))] : lines(result, line.timestamps) {

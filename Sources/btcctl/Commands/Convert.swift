@@ -35,7 +35,7 @@ enum Convert {
                 69 if the daemon can't be reached, 74 if standard output can't be written, 75 if the price is not as \
                 --max-age, --confirmed or --max-uncertainty require.
                 """,
-            options: [.socket, .currency] + Option.policies + Option.requirements + [
+            options: Option.daemon + [.currency] + Option.policies + Option.requirements + [
                 .json,
                 Option("--raw", "Print the exact number alone: money, or bitcoin for money without another currency."),
             ],

@@ -20,7 +20,7 @@ enum Current {
                 69 if the daemon can't be reached, 74 if standard output can't be written, 75 if the price is not as \
                 --max-age, --confirmed or --max-uncertainty require. With --bar: 0 whatever fails.
                 """,
-            options: [.socket, .currency] + Option.policies + Option.requirements + Option.forms + [.bar])
+            options: Option.daemon + [.currency] + Option.policies + Option.requirements + Option.forms + [.bar])
     ) { line throws(UsageError) in
         try run(line.asking(), line.output())
     }
@@ -42,7 +42,7 @@ enum Current {
     static func state(
         _ asking: AskingOptions, patience: Duration = .seconds(5)
     ) throws(Complaint) -> StateMessage {
-        let result = try Connecting.withDaemon(socket: asking.socket, patience: patience) {
+        let result = try Connecting.withDaemon(asking.daemon, patience: patience) {
             connection throws(ClientError) in
             try connection.getPrice(asking.policy, in: Connecting.currency(asking.currency), maxAge: asking.maxAge)
         }

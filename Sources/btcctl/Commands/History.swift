@@ -16,7 +16,7 @@ enum History {
             case json
         }
 
-        var socket: String?
+        var daemon = DaemonAddress()
         var currency: String?
         var span: Range<Timestamp>
         /// The same for days of UTC, if it differs: a day that is named is that of UTC.
@@ -52,7 +52,7 @@ enum History {
                 Exit status: 0 with at least one candle, 1 with none, 64 for a wrong command line, 69 if the daemon can't be \
                 reached, 74 if standard output can't be written.
                 """,
-            options: [.socket, .currency, since, until, step, .dayZone, csv] + Option.times + [.jsonLines])
+            options: Option.daemon + [.currency, since, until, step, .dayZone, csv] + Option.times + [.jsonLines])
     ) { line throws(UsageError) in
         run(try request(line))
     }
@@ -81,7 +81,7 @@ enum History {
         let chosen = try line.choice(step, among: StepChoice.allCases)
         let (first, end) = (from?.utcDay ?? start, to.utcDay ?? to.time)
         return Request(
-            socket: line.socket, currency: try line.currency(), span: start..<to.time,
+            daemon: try line.daemon(), currency: try line.currency(), span: start..<to.time,
             utcDays: first < end ? first..<end : nil,
             notes: [from?.note, to.note].compactMap(\.self), step: chosen?.step, days: try line.dayZone(),
             form: line.has(csv) ? .csv : line.has(.json) ? .json : .text, timestamps: line.timestamps)
@@ -99,7 +99,7 @@ enum History {
         var (count, known) = (Int64(0), Int64(0))
         var (isFirst, note) = (true, String?.none)
         return Output.status(json: options.form == .json) { () throws(Complaint) in
-            let state = try Connecting.withDaemon(socket: options.socket) {
+            let state = try Connecting.withDaemon(options.daemon) {
                 connection throws(ClientError) -> PriceState? in
                 var step = options.step ?? Candle.Step.second
                 let show = { (candles: [Candle], currency: String) in
@@ -131,10 +131,13 @@ enum History {
                 note = try missing(options, step, count: count, known: known, coverage, &connection)
                 return count > 0 ? nil : try connection.getPrice(in: Connecting.currency(options.currency)).state
             }
-            for note in options.notes { Output.complain(note) }
+            for note in options.notes { Output.note(note) }
             guard count > 0 else { throw .nothingKnown(in: state, note: note) }
-            if isTable { Output.line(Table.lines(table).joined(separator: "\n")) }
-            if let note { Output.complain(note) }
+            if isTable {
+                let lines = HistoryText.table(table, width: Screen.size.width, isUnicode: Output.isUnicode)
+                Output.line(lines.joined(separator: "\n"))
+            }
+            if let note { Output.note(note) }
             return ExitStatus.success
         }
     }

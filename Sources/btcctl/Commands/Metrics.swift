@@ -16,7 +16,7 @@ enum Metrics {
 
                 Exit status: 0 with a response, 64 for a wrong command line, 69 if the daemon can't be reached, 74 if standard \
                 output or the file can't be written.
-                """, options: [.socket, openMetrics, write]), run: run)
+                """, options: Option.daemon + [openMetrics, write]), run: run)
 
     private static let openMetrics = Option(
         "--openmetrics", "Print OpenMetrics 1.0 instead of the Prometheus text format.")
@@ -24,9 +24,10 @@ enum Metrics {
         "--write", value: "file", "Write to this file, which everybody can read, and print nothing.",
         completion: .files)
 
-    private static func run(_ line: ParsedLine) -> Int32 {
-        Output.status { () throws(Complaint) in
-            let families = try Connecting.withDaemon(socket: line.socket) { connection throws(ClientError) in
+    private static func run(_ line: ParsedLine) throws(UsageError) -> Int32 {
+        let daemon = try line.daemon()
+        return Output.status { () throws(Complaint) in
+            let families = try Connecting.withDaemon(daemon) { connection throws(ClientError) in
                 try connection.getMetrics()
             }
             let text = MetricsText.text(families, as: line.has(openMetrics) ? .openMetrics : .prometheus)

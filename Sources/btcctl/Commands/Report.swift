@@ -23,9 +23,9 @@ enum Report {
                   btcctl status --watch
 
                 \(exitStatus)
-                """, options: [.socket] + options)
-    ) { line in
-        run(line) { connection throws(ClientError) in
+                """, options: Option.daemon + options)
+    ) { line throws(UsageError) in
+        try run(line) { connection throws(ClientError) in
             let status = try connection.getStatus()
             if line.has(.json) { return [Output.json("status", .object(status.json))] }
             let (sources, currencies) = try details(&connection)
@@ -58,10 +58,10 @@ enum Report {
                   btcctl sources -c EUR     those of the price in euros
 
                 \(exitStatus)
-                """, options: [.socket, .currency, verbose] + options)
+                """, options: Option.daemon + [.currency, verbose] + options)
     ) { line throws(UsageError) in
         let currency = try line.currency()
-        return run(line) { connection throws(ClientError) in
+        return try run(line) { connection throws(ClientError) in
             let reports = try connection.listSources(Connecting.currency(currency))
             if line.has(.json) { return [Output.json("sources", .array(reports.map { .object($0.json) }))] }
             return SourcesText(timestamps: line.timestamps).lines(
@@ -78,9 +78,9 @@ enum Report {
                   btcctl currencies --watch
 
                 \(exitStatus)
-                """, options: [.socket] + options)
-    ) { line in
-        run(line) { connection throws(ClientError) in
+                """, options: Option.daemon + options)
+    ) { line throws(UsageError) in
+        try run(line) { connection throws(ClientError) in
             let currencies = try connection.listCurrencies()
             if line.has(.json) { return [Output.json("currencies", .array(currencies.map { .object($0.json) }))] }
             return CurrenciesText(timestamps: line.timestamps).lines(currencies, at: .now())
@@ -92,12 +92,13 @@ enum Report {
 
     private static func run(
         _ line: ParsedLine, _ answer: (inout PriceConnection) throws(ClientError) -> [String]
-    ) -> Int32 {
+    ) throws(UsageError) -> Int32 {
         let (watch, json) = (line.has(watchFlag), line.has(.json))
+        let daemon = try line.daemon()
         let isColored = ColorChoice.auto.isWanted(isTerminal: true, environment: Output.environment)
         return Repeating(watch: watch, json: json, isColored: isColored).run(
             { () throws(Complaint) in
-                try Connecting.withDaemon(socket: line.socket, answer).map { StyledLine($0) }
+                try Connecting.withDaemon(daemon, answer).map { StyledLine($0) }
             },
             print: { lines in
                 let isUnicode = Output.isUnicode

@@ -21,7 +21,7 @@ struct Wait {
                 Exit status: 0 with a fresh price, or if the only condition holds; with several conditions, 10 if --above holds, \
                 11 if --below holds, 12 if --change holds; 64 for a wrong command line, 69 if the daemon's response is not \
                 understood, 74 if standard output can't be written, 75 if the price did not come within --timeout.
-                """, options: [.socket, .currency] + Option.conditions + [timeLimit] + Option.forms)
+                """, options: [.socket, .quiet, .currency] + Option.conditions + [timeLimit] + Option.forms)
     ) { line throws(UsageError) in
         var wait = try Wait(line)
         return wait.run()
@@ -32,7 +32,7 @@ struct Wait {
     private static let shortestPause: Duration = .milliseconds(50)
     private static let longestPause: Duration = .milliseconds(500)
 
-    private let socket: String?
+    private let daemon: DaemonAddress
     private let currency: String?
     /// `nil` for no limit.
     private let timeout: Duration?
@@ -52,7 +52,8 @@ struct Wait {
     private var signals: Int32 = -1
 
     private init(_ line: ParsedLine) throws(UsageError) {
-        socket = line.socket
+        // Its --timeout is that of the wait.
+        daemon = DaemonAddress(socket: line.text(.socket))
         currency = try line.currency()
         condition = try line.condition(in: Connecting.currency(currency))
         requirements = try line.requirements(.usual)
@@ -99,7 +100,7 @@ struct Wait {
         // Even with no time left, a state that is already available is read.
         let shortest: Duration = .milliseconds(100)
         return try Connecting.withDaemon(
-            socket: socket, patience: min(.seconds(5), max(timeLeft, shortest))
+            daemon, patience: min(.seconds(5), max(timeLeft, shortest))
         ) { connection throws(ClientError) in
             try connection.watch(Connecting.currency(currency).map { [$0] })
             var isHeard = false
@@ -149,7 +150,7 @@ struct Wait {
 
     private mutating func tellOfDaemon() {
         guard !output.isJSON else { return }
-        if !hasToldOfDaemon { Output.complain("btcctl: waiting: \(reason)") }
+        if !hasToldOfDaemon { Output.note("btcctl: waiting: \(reason)") }
         hasToldOfDaemon = true
         // The full reason was printed before, so the timeout error needs only a summary.
         reason = "btc-priced has not responded"

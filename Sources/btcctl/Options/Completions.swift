@@ -19,6 +19,7 @@ enum Completions {
     private static func ask<Result>(
         _ words: [String], _ question: (inout PriceConnection) throws(ClientError) -> Result
     ) -> Result? {
-        try? Connecting.withDaemon(socket: Option.socket.text(in: words), patience: Bar.patience, question)
+        try? Connecting.withDaemon(
+            DaemonAddress(socket: Option.socket.text(in: words)), patience: Bar.patience, question)
     }
 }

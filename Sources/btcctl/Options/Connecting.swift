@@ -1,21 +1,33 @@
 import BTCPriceSocket
 import Glibc
 
+/// The daemon to call, as the command line names it.
+struct DaemonAddress: Equatable {
+    /// The path of its socket; `nil` to search for it.
+    var socket: String?
+    /// The timeout of the connection and of each call; `nil` for the command's own.
+    var timeout: Duration?
+}
+
 enum Connecting {
     /// The currency to use: the named one, otherwise the one in `BTCCTL_CURRENCY`; `nil` for the daemon's first.
     static func currency(_ named: String?) -> String? {
-        named ?? Output.environment("BTCCTL_CURRENCY").flatMap { $0.isEmpty ? nil : $0.uppercased() }
+        if let named { return named }
+        guard let text = Output.environment("BTCCTL_CURRENCY"), !text.isEmpty else { return nil }
+        // The daemon refuses what is no currency, and names those that it keeps.
+        return (try? currencyCode(text)) ?? text.uppercased()
     }
 
     /// Runs `body` with the first socket that a daemon listens at. A later error does not lead to another daemon, with another price.
-    /// - Parameter patience: The timeout of the connection and of each call.
+    /// - Parameter patience: The timeout of the connection and of each call, unless the address has one.
     /// - Throws: ``Complaint``. If no daemon listens, it names every path and its error.
     static func withDaemon<Result>(
-        socket: String?, patience: Duration = .seconds(5), _ body: (inout PriceConnection) throws(ClientError) -> Result
+        _ daemon: DaemonAddress, patience: Duration = .seconds(5),
+        _ body: (inout PriceConnection) throws(ClientError) -> Result
     ) throws(Complaint) -> Result {
         try withDaemon(
-            SocketSearch.places(named: socket, environment: Output.environment, uid: getuid()), patience: patience, body
-        )
+            SocketSearch.places(named: daemon.socket, environment: Output.environment, uid: getuid()),
+            patience: daemon.timeout ?? patience, body)
     }
 
     static func withDaemon<Result>(

@@ -15,6 +15,9 @@ extension Option {
         "--socket", value: "path",
         "The daemon's socket. Default: $BTC_PRICED_SOCKET, the user's own daemon, the system's.",
         completion: .files)
+    static let timeout = Option(
+        "--timeout", value: "duration", "Wait this long for the daemon to respond: 500ms, 2s.")
+    static let quiet = Option("--quiet", letter: "q", "Print no notes on standard error, only errors.")
     static let currency = Option(
         "--currency", letter: "c", value: "code",
         "The currency, such as EUR. Default: $BTCCTL_CURRENCY, the daemon's first.",
@@ -24,7 +27,7 @@ extension Option {
     static let raw = Option("--raw", "Print the exact value alone; with --sats it is rounded.")
     static let format = Option(
         "--format", value: "text",
-        "Print this text with values filled in: '{price} {time} {age} {source}' and others.",
+        "Print this text with values filled in: '{price} {time} {age} {source}' and others; \\n is a new line, \\t a tab.",
         completion: .computed { _, beginning in
             let given = beginning.lastIndex(of: "{").map { beginning[..<$0] } ?? beginning[...]
             return FormatTemplate.Field.allCases.map { "\(given){\($0.rawValue)}" }
@@ -61,6 +64,7 @@ extension Option {
         "Where a day begins: at midnight in utc (the default) or in the local time zone.",
         completion: .words(DayZone.allCases.map(\.rawValue)))
 
+    static let daemon = [socket, timeout, quiet]
     static let times = [utc, iso]
     static let forms = [jsonLines, raw, format, sats] + times
     static let policies = [refresh, noCache, maxAge]
@@ -70,7 +74,7 @@ extension Option {
 
 /// The daemon to request the price from, and the policy.
 struct AskingOptions: Equatable {
-    var socket: String?
+    var daemon = DaemonAddress()
     var policy = CachePolicy.localFirst
     /// The maximum age of the price, which the daemon judges.
     var maxAge: Duration?
@@ -88,7 +92,12 @@ enum PlainForm {
 }
 
 extension ParsedLine {
-    var socket: String? { text(.socket) }
+    /// The daemon of a command that has the options ``Option/daemon``.
+    func daemon() throws(UsageError) -> DaemonAddress {
+        let timeout = try value(.timeout, duration)
+        if timeout == .zero { throw UsageError("'0' is not valid for --timeout: it is longer than 0") }
+        return DaemonAddress(socket: text(.socket), timeout: timeout)
+    }
 
     func currency() throws(UsageError) -> String? { try value(.currency, currencyCode) }
 
@@ -97,7 +106,7 @@ extension ParsedLine {
     func asking() throws(UsageError) -> AskingOptions {
         if has(.refresh), has(.noCache) { throw UsageError("--refresh and --no-cache exclude each other") }
         return AskingOptions(
-            socket: socket, policy: has(.noCache) ? .noCache : has(.refresh) ? .remoteFirst : .localFirst,
+            daemon: try daemon(), policy: has(.noCache) ? .noCache : has(.refresh) ? .remoteFirst : .localFirst,
             maxAge: try value(.maxAge, duration), requirements: try requirements(.all), currency: try currency())
     }
 
@@ -195,9 +204,11 @@ private func positive(_ text: some StringProtocol, _ example: String) throws(Usa
     return (amount.value, isNamed ? currency : nil)
 }
 
-/// Reads a duration: a number of seconds, or numbers with the units s, m, min, h and d.
+/// Reads a duration: a number of seconds, or numbers with the units ms, s, m, min, h, d, w and y (365 days).
 func duration(_ text: String) throws(UsageError) -> Duration {
-    let units: [Substring: Double] = ["s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400]
+    let units: [Substring: Double] = [
+        "ms": 0.001, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400, "w": 604_800, "y": 31_536_000,
+    ]
     var (rest, sum) = (text[...], 0.0)
     repeat {
         let digits = rest.prefix { $0.isASCII && $0.isNumber || $0 == "." }

@@ -3,7 +3,8 @@ import BTCPriceFeature
 import BTCPriceSocket
 import CommandLine
 
-/// The template of `--format`: text with fields such as `{price}`. `{{` and `}}` are literal braces.
+/// The template of `--format`: text with fields such as `{price}`. `{{` and `}}` are literal braces; `\n` is a new line, `\t` a tab
+/// and `\\` a backslash.
 struct FormatTemplate: Equatable {
     enum Field: String, CaseIterable {
         case price, value, time, age, ageMs, source, market, currency, freshness, confirmation, failure, warning,
@@ -20,6 +21,9 @@ struct FormatTemplate: Equatable {
 
     let parts: [Part]
 
+    /// What stands for a character after a backslash. Before another character, a backslash is itself.
+    private static let escapes: [Character: Character] = ["n": "\n", "t": "\t", "\\": "\\"]
+
     /// - Throws: ``UsageError`` for an empty text, an unmatched brace or an unknown field.
     init(_ text: String) throws(UsageError) {
         guard !text.isEmpty else { throw UsageError("--format is empty; for the price alone: '{price}'") }
@@ -28,7 +32,9 @@ struct FormatTemplate: Equatable {
         var rest = Substring(text)
         while let character = rest.popFirst() {
             guard character == "{" || character == "}" else {
-                literal.append(character)
+                let escaped = character == "\\" ? rest.first.flatMap { Self.escapes[$0] } : nil
+                if escaped != nil { rest.removeFirst() }
+                literal.append(escaped ?? character)
                 continue
             }
             if rest.first == character {

@@ -32,6 +32,24 @@ struct HistoryText {
         [step == .day ? "Day (\(days == .utc ? "UTC" : "local"))" : "Time", "Open", "High", "Low", "Close", "Origin"]
     }
 
+    /// A table that is no wider than the terminal: if it must be, without the first price, and without the highest and the lowest one. What
+    /// is still too long is cut.
+    /// - Parameter rows: The ``header`` and rows of candles.
+    static func table(_ rows: [[String]], width: Int, isUnicode: Bool) -> [String] {
+        func chosen(without left: [Int]) -> [[String]] {
+            rows.map { row in row.indices.filter { !left.contains($0) }.map { row[$0] } }
+        }
+        // The origin may be cut, because notes on the candle follow it.
+        let fits = { (rows: [[String]]) in
+            Table.lines(rows.map { $0.dropLast() + [String(($0.last ?? "").prefix(8))] }).allSatisfy {
+                $0.count <= width
+            }
+        }
+        let tables = [[], [1], [1, 2, 3]].map(chosen)
+        let table = tables.first(where: fits) ?? tables[tables.count - 1]
+        return Table.lines(table).map { StyledLine($0).cut(to: width, isUnicode: isUnicode).text(isColored: false) }
+    }
+
     func row(_ candle: Candle) -> [String] {
         let money = MoneyFormatter()
         return [step == .day ? day(candle) : timestamps.string(from: start(of: candle))]

@@ -1,6 +1,7 @@
 import BTCPriceCore
 import BTCPriceSocket
 import Glibc
+import Synchronization
 
 /// Standard output and standard error, unbuffered: the reader of a pipe gets each line at once.
 enum Output {
@@ -40,8 +41,21 @@ enum Output {
         write("\(text)\n", to: STDOUT_FILENO)
     }
 
+    /// Prints an error.
     static func complain(_ text: String) {
         write("\(text)\n", to: STDERR_FILENO)
+    }
+
+    /// Whether ``note(_:)`` prints nothing.
+    static var isQuiet: Bool {
+        get { quiet.load(ordering: .relaxed) }
+        set { quiet.store(newValue, ordering: .relaxed) }
+    }
+    private static let quiet = Atomic<Bool>(false)
+
+    /// Prints what is to be known beside the output, unless the user wants no notes.
+    static func note(_ text: String) {
+        if !isQuiet { complain(text) }
     }
 
     /// A state as one JSON object: the version, the interface's `State`, the age, and after a `wait` the condition that holds.

@@ -51,6 +51,6 @@ struct PricePrinter {
 
     /// Prints the notes on the model's state to standard error.
     func tell() {
-        for note in notes + [reason].compactMap(\.self) { Output.complain(note) }
+        for note in notes + [reason].compactMap(\.self) { Output.note(note) }
     }
 }

@@ -70,7 +70,12 @@ struct ExecSink: WatchSink {
         Signals.catchChildren()
     }
 
-    mutating func show(_ message: StateMessage) {
+    @discardableResult mutating func show(_ message: StateMessage) -> Bool {
+        take(message)
+        return false
+    }
+
+    private mutating func take(_ message: StateMessage) {
         if let mistake = condition.mistake(in: message.state.currency) {
             Output.complain("btcctl: \(mistake)")
             exit(ExitStatus.usage)
@@ -122,7 +127,7 @@ struct ExecSink: WatchSink {
     }
 
     private func say(_ note: String?) {
-        if let note { Output.complain("btcctl: \(note)") }
+        if let note { Output.note("btcctl: \(note)") }
     }
 
     mutating func lost(_ complaint: Complaint) {
@@ -168,7 +173,7 @@ struct ExecSink: WatchSink {
             hasFailedToStart = false
             return true
         } catch {
-            if !hasFailedToStart { say("the command can't be started: \(error.reason)") }
+            if !hasFailedToStart { Output.complain("btcctl: the command can't be started: \(error.reason)") }
             hasFailedToStart = true
             return false
         }

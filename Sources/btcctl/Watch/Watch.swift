@@ -42,7 +42,8 @@ struct Watch {
                 Exit status: 64 for a wrong command line, 69 if the daemon can't be reached at the start, 74 if standard output \
                 can't be written. With --bar, it waits for the daemon and shows the error meanwhile.
                 """,
-            options: [.socket, codes, live] + Option.forms + [.bar, .color, exec] + Option.conditions + [.maxAge])
+            options: Option.daemon + [codes, live, countOption] + Option.forms + [.bar, .color, exec]
+                + Option.conditions + [.maxAge])
     ) { line throws(UsageError) in
         var watch = try Watch(line)
         return watch.run()
@@ -57,6 +58,7 @@ struct Watch {
         })
     private static let live = Option(
         "--live", "Show each change of the price between the ticks, too, as the exchanges' streams bring it.")
+    private static let countOption = Option("--count", letter: "n", value: "number", "End after this many prices.")
     private static let exec = Option(
         "--exec", value: "command", "Run this at each change, or when a condition begins to hold.")
 
@@ -69,7 +71,7 @@ struct Watch {
     /// The length of the history shown at the start, in seconds.
     private static let past: Int64 = 600
 
-    private let socket: String?
+    private let daemon: DaemonAddress
     /// `nil` for the daemon's first one.
     private let currencies: [String]?
     private let updates: WatchUpdates
@@ -87,6 +89,8 @@ struct Watch {
     private var backoff = Backoff(from: Self.shortestPause, to: .seconds(1))
     /// A descriptor that is readable after a signal.
     private var signals: Int32 = -1
+    /// How many prices to print before the end; `nil` for no limit.
+    private var left: Int?
     /// When to check whether a stream is open; `nil` if no check is needed.
     private var lookAt: ContinuousClock.Instant?
 
@@ -110,8 +114,10 @@ struct Watch {
         if let named, named.count > 1, command != nil || output.bar != nil {
             throw UsageError("--exec and --bar take one currency")
         }
+        left = try line.number(Self.countOption, in: 1...Int(Int32.max))
+        if left != nil, command != nil { throw UsageError("--count counts printed prices, and --exec prints none") }
         let color = try line.color()
-        socket = line.socket
+        daemon = try line.daemon()
         currencies = known
         updates = line.has(Self.live) ? .changes : .ticks
         self.output = output
@@ -154,7 +160,8 @@ struct Watch {
     /// Shows states until the connection ends or is silent for too long, or until the process was stopped and continued. Then the
     /// caller subscribes again: states still in the socket are old, and a new watch begins with the newest.
     private mutating func follow() throws(Complaint) {
-        try Connecting.withDaemon(socket: reached ?? socket, patience: sink.patience) {
+        let address = DaemonAddress(socket: reached ?? daemon.socket, timeout: daemon.timeout)
+        try Connecting.withDaemon(address, patience: sink.patience) {
             connection throws(ClientError) in
             if reached == nil, sink.tellsOfSimulator, let note = try Self.noteOnSources(&connection) {
                 sink.tell(note)
@@ -168,7 +175,7 @@ struct Watch {
             while true {
                 let silence = (heard ?? begun).duration(to: clock.now)
                 // The first state is available at once, so a bar waits less for it than for a tick.
-                let patience = heard == nil ? sink.patience : Self.longestSilence
+                let patience = heard == nil ? daemon.timeout ?? sink.patience : Self.longestSilence
                 let left = max(.milliseconds(1), patience - silence)
                 do throws(ClientError) {
                     // A screen shows the age, which changes without a new state. A slow reader may have caught up.
@@ -270,7 +277,11 @@ struct Watch {
         guard !sink.isBehind else { return held.append(message) }
         lastShown[message.state.currency] = shown
         lost = nil
-        sink.show(message)
+        guard sink.show(message), let count = left else { return }
+        left = count - 1
+        guard count == 1 else { return }
+        sink.finish()
+        exit(ExitStatus.success)
     }
 
     /// Shows the states that waited for a slow reader, if it has caught up.

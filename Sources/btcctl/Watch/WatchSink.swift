@@ -24,7 +24,8 @@ protocol WatchSink {
     /// Takes in the prices of the last minutes, before the first state.
     mutating func begin(with candles: [Candle])
     mutating func tell(_ note: String)
-    mutating func show(_ message: StateMessage)
+    /// - Returns: Whether it printed the price.
+    mutating func show(_ message: StateMessage) -> Bool
     /// The daemon is gone, or the watch has ended for another reason. Called once for each kind of reason, until a state comes.
     mutating func lost(_ complaint: Complaint)
     /// Whether ``refresh()`` is wanted after each second without a new state.
@@ -48,7 +49,7 @@ extension WatchSink {
     var wantsSeconds: Bool { isOnScreen }
     var wantsPast: Bool { false }
     mutating func begin(with candles: [Candle]) {}
-    mutating func tell(_ note: String) { Output.complain(note) }
+    mutating func tell(_ note: String) { Output.note(note) }
     /// Why no newer price comes.
     static func reason(_ complaint: Complaint) -> String {
         complaint.word == "unreachable"
@@ -67,12 +68,14 @@ private struct RefusedPrices {
     mutating func refusal(of state: PriceState, _ output: PriceOutput, at now: ObservationTime) -> Complaint? {
         guard let refusal = output.requirements.refusal(of: state, at: now) else {
             if state.quote != nil, currencies.remove(state.currency) != nil, !output.isJSON {
-                Output.complain("The price in \(state.currency) is printed again.")
+                Output.note("The price in \(state.currency) is printed again.")
             }
             return nil
         }
         let complaint = Complaint(refusal, state)
-        if currencies.insert(state.currency).inserted { Output.tell(complaint, json: output.isJSON) }
+        if currencies.insert(state.currency).inserted, output.isJSON || !Output.isQuiet {
+            Output.tell(complaint, json: output.isJSON)
+        }
         return complaint
     }
 }
@@ -101,15 +104,18 @@ struct LineSink: WatchSink {
 
     /// - Parameter currencies: How many are watched. If there are several, a bare number needs its currency.
     init(_ output: PriceOutput, isColored: Bool, currencies: Int) {
+        var output = output
+        // Lines of one minute differ.
+        if output.form == .text { output.timestamps.hasSeconds = true }
         self.output = output
         self.isColored = isColored
         namesCurrency = currencies > 1 && output.form == .raw
         lines = PrintedLines(currencies: currencies)
     }
 
-    mutating func show(_ message: StateMessage) {
+    mutating func show(_ message: StateMessage) -> Bool {
         let now = ObservationTime.now()
-        guard refused.refusal(of: message.state, output, at: now) == nil else { return }
+        guard refused.refusal(of: message.state, output, at: now) == nil else { return false }
         let currency = message.state.currency
         var before = printed[currency] ?? Printed(printer: PricePrinter(output))
         defer { printed[currency] = before }
@@ -117,21 +123,22 @@ struct LineSink: WatchSink {
         let line = printer.line(message, at: now)
         // The notes come before the first line that they concern.
         if !output.isJSON { tellNotes(on: model, &before) }
-        guard let line else { return }
+        guard let line else { return false }
         lines.put((namesCurrency ? "\(currency) " : "") + (isColored ? colored(line, model) : line))
+        return true
     }
 
     private func tellNotes(on model: PriceViewModel, _ before: inout Printed) {
         if let banner = model.banner, banner != before.lastBanner {
-            for note in [banner, model.reason].compactMap(\.self) { Output.complain(note) }
+            for note in [banner, model.reason].compactMap(\.self) { Output.note(note) }
         }
-        if model.banner == nil, before.lastBanner != nil { Output.complain(PriceTexts.currentAgain) }
+        if model.banner == nil, before.lastBanner != nil { Output.note(PriceTexts.currentAgain) }
         before.lastBanner = model.banner
         // Print the warning once, not whenever the number in it changes.
         let isNew = model.isUnconfirmed && !before.wasUnconfirmed || model.warning != nil && !before.hasWarned
-        if let doubt = model.doubt, isNew { Output.complain(doubt) }
+        if let doubt = model.doubt, isNew { Output.note(doubt) }
         if model.doubt == nil, model.banner == nil, before.wasUnconfirmed || before.hasWarned {
-            Output.complain(PriceTexts.noLongerInDoubt)
+            Output.note(PriceTexts.noLongerInDoubt)
         }
         before.wasUnconfirmed = model.isUnconfirmed
         before.hasWarned = model.warning != nil
@@ -173,14 +180,17 @@ struct BarSink: WatchSink {
         printer = PricePrinter(output)
     }
 
-    mutating func show(_ message: StateMessage) {
+    mutating func show(_ message: StateMessage) -> Bool {
         let now = ObservationTime.now()
         last = message
         // A bar keeps the last line that it got, so it gets one without a price.
         if let complaint = refused.refusal(of: message.state, printer.output, at: now) {
-            return put(bar.line(.failed(complaint.message)))
+            put(bar.line(.failed(complaint.message)))
+            return false
         }
-        if let line = printer.line(message, at: now) { put(line) }
+        guard let line = printer.line(message, at: now) else { return false }
+        put(line)
+        return true
     }
 
     mutating func lost(_ complaint: Complaint) {
@@ -234,13 +244,14 @@ struct TerminalSink: WatchSink {
         view = WatchView(isUnicode: Output.isUnicode)
     }
 
-    mutating func show(_ message: StateMessage) {
+    mutating func show(_ message: StateMessage) -> Bool {
         // After SIGCONT the same state comes again.
         if message != last { view.see(message.state) }
         last = message
         states[message.state.currency] = message
         lost = nil
         refresh()
+        return true
     }
 
     mutating func tell(_ note: String) {

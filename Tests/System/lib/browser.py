@@ -94,6 +94,8 @@ with sync_playwright() as playwright:
                 page.keyboard.press("Tab")
                 say(ok=True, drawn=drawn, resting=resting, pointed=pointed, byKey=by_key, day=page.inner_text("#day"),
                     label=page.get_attribute("#plot", "aria-label"))
+            elif command == "money":
+                say(ok=True, shown=page.evaluate("(prices) => prices.map(([price, code]) => money(price, code))", json.loads(rest)))
             elif command == "axe":
                 found = Axe().run(page)
                 say(ok=True, violations=[v["id"] + ": " + v["help"] for v in found.response["violations"]])
