@@ -52,13 +52,15 @@ struct Assembly {
         let credentials = Credentials(environment: environment)
         // A random name that is unique to this start of the daemon.
         let instance = UInt64.random(in: .min ... .max).padded(16, radix: 16)
-        let makeSources = { @Sendable (settings: Settings) throws -> ConfiguredSources in
+        let makeSources = { @Sendable (settings: Settings, off: Set<String>) throws -> ConfiguredSources in
             try ConfiguredSources(
-                settings, client: client, credentials: credentials, instance: instance, now: now, logger: logger,
+                settings, off: off, client: client, credentials: credentials, instance: instance, now: now,
+                logger: logger,
                 report: { reporter.report($1, ofStream: $0) })
         }
-        let sources = try makeSources(settings)
-        let running = Replaceable(RunningSettings(settings: settings, unusable: sources.unusable))
+        // A start forgets what was switched off.
+        let sources = try makeSources(settings, [])
+        let running = Replaceable(RunningSettings(settings: settings, sources: sources))
         let historyClock = HistoryClock(now: now)
         let archive = settings.history.map { history in
             HistoryStore(
@@ -104,10 +106,13 @@ struct Assembly {
             }
         }
         let reloads = isReloadWanted ? Replaceable(StatusMessage.Reloads()) : nil
+        // Set before the socket opens.
+        let reconfiguring = Replaceable<Reloading?>(nil)
         let answers = CallHandler(
             instance: instance, startedAt: now(), running: running, directories: settings.directories,
             engine: engine, control: control, store: store, persist: persist,
-            history: past?.calls, backfill: past?.backfill, reloads: reloads, now: now, logger: logger)
+            history: past?.calls, backfill: past?.backfill, reloads: reloads,
+            turn: { await reconfiguring.value?.turn($0, on: $1) }, now: now, logger: logger)
         let server = try PriceServer(
             listener: listener, instance: instance, now: now, activity: activity,
             administrators: Administrators(group: Product.group),
@@ -130,6 +135,7 @@ struct Assembly {
             restored: { currency, candles in history?.restore(candles, of: currency) })
         let reloading = Reloading(
             initial: settings, read: readAnew, makeSources: makeSources, parts: parts, logger: logger)
+        reconfiguring.value = reloading
         // Trapped before READY=1, since a SIGHUP right after it must not end the daemon.
         let reload = isReloadWanted ? await UnixSignalsSequence(trapping: .sighup) : nil
         let signals = suspend.follow(control)

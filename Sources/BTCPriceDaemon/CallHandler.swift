@@ -21,6 +21,8 @@ struct CallHandler: Sendable {
     let backfill: Backfill?
     /// `nil` if SIGHUP ends the daemon.
     let reloads: Replaceable<StatusMessage.Reloads>?
+    /// Switches a source off or on; `nil` if there is none of this name.
+    let turn: @Sendable (_ source: String, _ on: Bool) async -> Reloading.Turned?
     let now: TimeSource
     let logger: Logger
     private let sharedMetrics = SharedAnswer()
@@ -61,6 +63,17 @@ struct CallHandler: Sendable {
                     ["uid": "\(uid)"])
             }
             return .retried(retried, kept: kept, now: now())
+        case .setSource(let source, let isOn):
+            guard let turned = await turn(source, isOn) else { return .unknownSource(source, known: await names()) }
+            let without = turned.withoutSource.map(\.rawValue)
+            if turned.isChange {
+                let note = without.isEmpty ? "" : " No source is left for \(without.joined(separator: ", "))."
+                logger.tell(
+                    isOn ? .sourceOn : .sourceOff,
+                    "\(source) was switched \(isOn ? "on" : "off until it is switched on, or the next start,") by "
+                        + "\(Self.name(uid)).\(note)", ["uid": "\(uid)", "source": "\(source)"])
+            }
+            return .sourceSet(withoutSource: without)
         // The socket's loop handles `watchPrice`, and ``answer(to:of:_:)`` handles the others.
         case .watchPrice, .getMetrics, .history: return .expectedMore
         }
@@ -92,10 +105,8 @@ struct CallHandler: Sendable {
         let verdicts = isFresh ? record.verdicts : [:]
         var reports = await engine.registry.reports(
             of: await engine.markets(of: currency), at: now(), verdicts)
-        if currency == .usd {
-            for report in running.value.unusable {
-                reports.insert(report, at: min(Int(report.order) - 1, reports.count))
-            }
+        for report in running.value.sources.unused(currency) {
+            reports.insert(report, at: min(Int(report.order) - 1, reports.count))
         }
         let elsewhere = Set(running.value.settings.elsewhere)
         for index in reports.indices {
@@ -103,6 +114,7 @@ struct CallHandler: Sendable {
             let market = Market(reports[index].name, reports[index].market)
             reports[index].lastPrice = record.lastPrices[reports[index].name]
             reports[index].way = record.ways[market]
+            (reports[index].bid, reports[index].ask) = (record.quotes[market]?.bid, record.quotes[market]?.ask)
             reports[index].claim = isFresh ? record.claims[market] : nil
             reports[index].isElsewhere = elsewhere.contains(reports[index].name)
             reports[index].clockDifference = await engine.clockDifference(of: reports[index].name)
@@ -118,9 +130,10 @@ struct CallHandler: Sendable {
 
     /// The names of all sources, including those without a key.
     private func names() async -> [String] {
+        let (settings, sources) = (running.value.settings, running.value.sources)
         let usable = await engine.registry.entries.map(\.source.name)
-        let all = Set(usable + running.value.unusable.map(\.name))
-        return running.value.settings.sources.map(\.name).filter(all.contains)
+        let all = Set(usable + settings.currencies.flatMap { sources.unused($0.currency).map(\.name) })
+        return settings.sources.map(\.name).filter(all.contains)
     }
 
     private func currencies() async -> [CurrencyMessage] {
@@ -157,7 +170,7 @@ struct CallHandler: Sendable {
     private func status(_ clients: ClientCounts) async -> StatusMessage {
         let record = await engine.firstRecord
         let ticking = await control.ticking
-        let present = now()
+        let (present, settings) = (now(), running.value.settings)
         return StatusMessage(
             version: Product.version, pid: Int64(getpid()), uptime: present.boottime - startedAt.boottime,
             price: StateMessage(instance: instance, state: record.state, boottime: present.boottime),
@@ -173,6 +186,7 @@ struct CallHandler: Sendable {
                 heldCandles: history.map { Int64($0.store.held) },
                 historyFailure: history?.store.failure?.description, candleFailure: await backfill?.failure),
             clients: StatusMessage.Clients(clients), elsewhere: running.value.settings.elsewhere,
+            sourcesOff: settings.sources.map(\.name).filter(running.value.sources.off.contains),
             clock: StatusMessage.Clock(await engine.clockComparison), reloads: reloads?.value)
     }
 }

@@ -6,7 +6,7 @@ enum BTCCtl {
     static let verbs = [
         Current.verb, Watch.verb, Wait.verb, Convert.verb, History.verb, At.verb, ChartView.verb, Report.statusVerb,
         Report.sourcesVerb, Report.currenciesVerb, Metrics.verb, Control.pauseVerb, Control.resumeVerb,
-        Control.retryVerb,
+        Control.retryVerb, Control.sourceVerb,
     ]
 
     static let program = Program(
@@ -27,7 +27,7 @@ enum BTCCtl {
             "price": "current", "get": "current", "show": "current", "now": "current", "follow": "watch",
             "tail": "watch", "stream": "watch", "calc": "convert", "candles": "history", "ohlc": "history",
             "graph": "chart", "plot": "chart", "info": "status", "list": "sources", "exchanges": "sources",
-            "stop": "pause", "start": "resume", "continue": "resume",
+            "disable": "source", "enable": "source", "stop": "pause", "start": "resume", "continue": "resume",
         ])
 
     /// Runs the client.

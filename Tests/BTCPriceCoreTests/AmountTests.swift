@@ -21,7 +21,11 @@ import Testing
             ("$ 100", "100", .money(.usd)),
             ("100 $", "100", .money(.usd)), ("€50,000", "50000", .money(.eur)), ("10 000 sat", "10000", .sat),
             ("0.001 000 btc", "0.001", .btc), ("0.001 234 56 btc", "0.00123456", .btc),
-            ("1000 000 sat", "1000000", .sat),
+            ("1000 000 sat", "1000000", .sat), ("1.250kwd", "1.25", .money(Currency(rawValue: "KWD") ?? .usd)),
+            ("0.125usd", "0.125", .money(.usd)), ("68901.225usd", "68901.225", .money(.usd)), ("1.500btc", "1.5", .btc),
+            ("5krw", "5", .money(Currency(rawValue: "KRW") ?? .usd)),
+            ("5 kkrw", "5000", .money(Currency(rawValue: "KRW") ?? .usd)),
+            ("21,000,000btc", "21000000", .btc),
         ] as [(String, String, Amount.Unit)])
     func `an amount is read`(text: String, value: String, unit: Amount.Unit) {
         #expect(Amount(text) == Amount(decimal(value), unit))
@@ -52,7 +56,10 @@ import Testing
         ("$70'000", "write 70000 without an apostrophe"), ("$70.000,50", "write 70000.50, not"),
         ("1.000.000usd", "write 1000000, not"), ("1,234,56usd", "a point begins the decimals"),
         ("0.5,3usd", "a point begins the decimals"), ("\u{2212}5usd", "below zero"),
-        ("1.000,50usd", "write 1000.50, not 1.000,50"), ("1.5mbtc", "only for money"),
+        ("1.000,50usd", "write 1000.50, not 1.000,50"), ("70.000usd", "may mean 70000 or 70: write one of them"),
+        ("$1.234", "may mean 1234 or 1.2340"), ("€70.500", "may mean 70500 or 70.5"),
+        ("1.500sat", "may mean 1500 or 1.5"),
+        ("1,500btc", "may mean 1500 or 1.5"), ("70.000", "may mean 70000 or 70"), ("1.5mbtc", "only for money"),
         ("1msat", "only for money"),
         ("5eth", "'eth' is not a unit (btc, sat, or the code of a currency"), ("-5btc", "below zero"),
         ("10%", "'%' is not a unit"),

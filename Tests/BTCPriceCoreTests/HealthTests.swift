@@ -419,6 +419,23 @@ private func end(
         #expect(new.reports(at: moment(1), [:])[0].requests == 1)
     }
 
+    @Test func `a source that was not configured for a while has used what it had used of its limits`() {
+        let limits = [RequestLimit(1, per: .seconds(10))]
+        let sources = [("a", limits), ("b", limits)]
+        let full = registry(sources).requested(0, at: 0)
+        var without = registry([("b", limits)])
+        without.inherit(full, at: moment(1))
+        var back = registry(sources)
+        back.inherit(without, at: moment(2))
+        #expect(!back.isWithinLimits(0, .tick, at: moment(9.8).boottime))
+        #expect(back.reports(at: moment(2), [:]).map(\.requests) == [1, 0])
+        // Once the period is over, nothing needs to be known.
+        without.inherit(without, at: moment(60))
+        back = registry(sources)
+        back.inherit(without, at: moment(61))
+        #expect(back.reports(at: moment(61), [:]).map(\.requests) == [0, 0])
+    }
+
     @Test func `the observer does not request the only source, which the ticks request`() {
         var registry = registry([("a", Self.minute)])
         _ = registry.take(0, .tick, at: moment(0).boottime)

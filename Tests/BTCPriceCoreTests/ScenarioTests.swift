@@ -91,7 +91,7 @@ import Testing
         #expect(state.failure == nil)
         #expect(state.ticks.number == 2)
         let quote = state.quote
-        #expect(world.events.all.last == quote.map { .becameFresh($0, failedTicks: 1) })
+        #expect(world.events.all.last == quote.map { .becameFresh($0, failedTicks: 0) })
         await world.ticker.stop()
     }
 

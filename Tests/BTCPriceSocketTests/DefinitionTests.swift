@@ -47,7 +47,7 @@ import Testing
         // The letter follows from the name, so a reader does not need it.
         try hold(
             source, bare: SourceReport(name: "a", order: 1, market: "m", address: "u", use: .untried),
-            optional: ["elsewhere", "letter"], lenient: ["letter"], \.json, SourceReport.init(json:))
+            optional: ["elsewhere", "letter", "switchedOff"], lenient: ["letter"], \.json, SourceReport.init(json:))
         var status = Self.status
         status.store.synced = nil
         status.store.failure = nil
@@ -56,7 +56,9 @@ import Testing
         status.store.candleFailure = nil
         status.clock = StatusMessage.Clock()
         status.price = empty
-        try hold(Self.status, bare: status, optional: ["elsewhere", "clock"], \.json, StatusMessage.init(json:))
+        try hold(
+            Self.status, bare: status, optional: ["elsewhere", "clock", "sourcesOff"], \.json, StatusMessage.init(json:)
+        )
     }
 
     /// - Parameters:

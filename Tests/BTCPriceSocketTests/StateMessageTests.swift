@@ -119,7 +119,7 @@ import Testing
         for made in [
             PriceCall.getPrice(policy), .getPrice(policy, "EUR", maxAge: 5000), .watchPrice(),
             .watchPrice(["EUR"], .changes, maxAge: 5000), .watchPrice(["USD", "EUR"]), .listCurrencies, .getStatus,
-            .listSources("EUR"), .getMetrics, .pause, .resume, .retry("kraken"),
+            .listSources("EUR"), .getMetrics, .pause, .resume, .retry("kraken"), .setSource("kraken", isOn: false),
         ] {
             let call = try Call(decoding: made.call.encoded().dropLast())
             #expect(try PriceCall.read(call)?.get() == made)

@@ -16,7 +16,7 @@ PRICE = "68901.225"
 FORMS = ([], ["--json"], ["--raw"], ["--format", "{price} at {time} from {source}"], ["--utc", "--iso"], ["--bar", "waybar"],
          ["--bar", "i3blocks"], ["--bar", "polybar"])
 # What a verb needs to be run for a moment.
-WORDS = {"at": ["now"], "wait": ["--timeout", "1"]}
+WORDS = {"at": ["now"], "wait": ["--timeout", "1"], "source": ["binance", "on"]}
 
 
 def shown(place, *arguments, environment=None):
@@ -180,8 +180,8 @@ def _():
 def _():
     place, simulator, daemon = daemon_with_price()
     commands = [[verb, *WORDS.get(verb, []), *form] for verb in verbs() for form in ([], ["--json"])
-                # pause and resume print nothing but JSON.
-                if (has_option(verb, "--json") if form else verb not in ("pause", "resume"))]
+                # pause, resume and source print nothing but JSON.
+                if (has_option(verb, "--json") if form else verb not in ("pause", "resume", "source"))]
     for words in (*commands, ["current", "--bar", "polybar"]):
         with open("/dev/full", "w") as full:
             done = subprocess.run([BINARIES / "btcctl", *words, "--socket", place.socket], stdout=full, stderr=subprocess.PIPE, text=True)

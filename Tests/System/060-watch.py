@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 """btcctl watch on pipes, across restarts and stops. 062-terminal.py tests it on a terminal."""
 
+import fcntl
 import os
+import pty
 import socket
+import termios
 
 from lib.btcpriced import *
 
@@ -80,6 +83,97 @@ def _():
             told.append(len(waiting))
     daemon.stop()
     return f"{told} lines waited"
+
+
+@scenario("a watch ends soon after its reader has gone, whatever that is, and takes no processor time for it", beside=True)
+def _():
+    place, simulator = Place(), Simulator("--seed", "1")
+    daemon = Daemon(place, simulator.urls)
+    settled(place)
+    command = [BINARIES / "btcctl", "watch", "--raw", "--socket", place.socket]
+    folder = tempfile.mkdtemp(prefix="btc-priced-readers-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+
+    def watch(output, **options):
+        return spawn(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.DEVNULL, **options)
+
+    def first(reader):
+        assert os.read(reader, 100), "a price"
+
+    def pair(mine, its):
+        process = watch(its)
+        os.close(its)
+        first(mine)
+        return process, lambda: os.close(mine)
+
+    def tcp():
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            its = socket.create_connection(server.getsockname())
+            return pair(server.accept()[0].detach(), its.detach())
+
+    def terminal():
+        mine, its = pty.openpty()
+        process = spawn(command, stdin=its, stdout=its, stderr=its, start_new_session=True, preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+        os.close(its)
+        first(mine)
+        return process, lambda: os.close(mine)
+
+    def below(reader):
+        """A reader that starts the watch itself, and is killed."""
+        mark = f"{folder}/{len(os.listdir(folder))}"
+        parent = spawn([*reader, mark], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+        pid = int(wait_until(lambda: os.path.exists(mark) and Path(mark).read_text().strip(), what="the watch"))
+        time.sleep(1.5)
+        return pid, parent.kill
+
+    def file(path):
+        with open(path, "a") as output:
+            process = watch(output)
+        return process, process.terminate
+
+    def closed():
+        return watch(None, preexec_fn=lambda: os.close(1)), lambda: None
+
+    def hung():
+        mine, its = os.pipe()
+        process = watch(its)
+        os.close(its)
+        fcntl.fcntl(mine, fcntl.F_SETPIPE_SZ, 4096)
+        time.sleep(3)
+        return process, process.terminate
+
+    node = """const { spawn } = require("node:child_process"), fs = require("node:fs");
+        const child = spawn(process.argv[1], process.argv.slice(2, -1), { stdio: ["ignore", "pipe", "ignore"], detached: true });
+        child.stdout.on("data", () => {}); fs.writeFileSync(process.argv.at(-1), String(child.pid));"""
+    python = "import subprocess, sys; p = subprocess.Popen(sys.argv[1:-1], stdout=subprocess.PIPE, start_new_session=True); open(sys.argv[-1], 'w').write(str(p.pid)); p.stdout.read()"
+    readers = {
+        "pipe": lambda: pair(*os.pipe()), "socketpair": lambda: pair(*(end.detach() for end in socket.socketpair())), "TCP": tcp,
+        "terminal": terminal, "a program that is killed": lambda: below([sys.executable, "-c", python, *command]),
+        "file": lambda: file(f"{folder}/file"), "full disk": lambda: file("/dev/full"), "/dev/null": lambda: file("/dev/null"),
+        "closed": closed, "hung": hung,
+    }
+    if shutil.which("node"):
+        readers["Node.js"] = lambda: below(["node", "-e", node, *command])
+    told = []
+    for name, start in readers.items():
+        process, leave = start()
+        pid = process if isinstance(process, int) else process.pid
+        leave()
+        begun = time.monotonic()
+        gone = (lambda: not Path(f"/proc/{pid}").exists() or Path(f"/proc/{pid}/stat").read_text().rsplit(")")[1].split()[0] == "Z") \
+            if isinstance(process, int) else (lambda: process.poll() is not None)
+        used = 0
+        while not gone():
+            assert time.monotonic() < begun + 5, f"{name}: it runs on"
+            try:
+                used = sum(map(int, Path(f"/proc/{pid}/stat").read_text().rsplit(")")[1].split()[11:13])) * 10
+            except (FileNotFoundError, ProcessLookupError):
+                pass
+            time.sleep(0.02)
+        assert used < 200, f"{name}: {used} ms of processor time"
+        told.append(f"{name} {time.monotonic() - begun:.1f} s{'' if isinstance(process, int) else f' ({process.returncode})'}")
+    daemon.stop()
+    return ", ".join(told)
 
 
 @scenario("a frozen daemon and its return are reported")

@@ -129,6 +129,63 @@ def _():
     daemon.stop()
 
 
+@scenario("on the binaries: a source is switched off and on by administrators; a reload keeps it off, a start does not", beside=True)
+def _():
+    place = Place()
+    simulator = Simulator("--seed", "7")
+    arguments = ("--currencies", "USD,EUR", "--currency-EUR-sources", "coinbase", "--currency-EUR-interval-ms", "1000")
+    daemon = Daemon(place, simulator.urls, *arguments)
+    equal(fresh(place)["quote"]["source"], "binance")
+
+    def source(name, state, *words):
+        return btcctl(place, "source", name, state, *words)
+
+    def uses():
+        return {s["name"]: "off" if s["switchedOff"] else s["use"] for s in btcctl(place, "sources", "--json").json["sources"]}
+
+    def requests():
+        return simulator.requests()["binance"]
+
+    equal((source("binance", "off").out, uses()["binance"]), ("", "off"))
+    wait_until(lambda: fresh(place)["quote"]["source"] == "coinbase", what="the other source")
+    before = requests()
+    time.sleep(3)
+    equal(requests(), before, "requests while it is off")
+    listed = btcctl(place, "sources").out
+    assert re.search(r"(?m)^-  binance .*\n    switched off: 'btcctl source binance on' switches it on", listed), listed
+    assert "\nOff        : binance; 'btcctl source NAME on' switches it on\n" in btcctl(place, "status").out
+    equal(btcctl(place, "retry", "binance").status, 64)
+    daemon.process.send_signal(signal.SIGHUP)
+    wait_until(lambda: any("configuration was reloaded" in line for line in daemon.lines), what="the reload")
+    equal(uses()["binance"], "off")
+    # The last one of both currencies.
+    last = source("coinbase", "off")
+    equal((last.status, last.err), (0, "No source is left for USD and EUR: the price becomes stale, unless it can be derived.\n"))
+    wait_until(lambda: "no source can be requested" in (btcctl(place, "current", "--json").json["failure"] or ""), what="the failure")
+    equal(source("coinbase", "on", "--json").json["source"], {"withoutSource": []})
+    equal(fresh(place)["quote"]["source"], "coinbase")
+    equal((source("binance", "on").status, source("binance", "on").status), (0, 0))
+    wait_until(lambda: fresh(place)["quote"]["source"] == "binance", what="the first source")
+    for words in (("nobody", "off"), ("binance", "out"), ("binance",)):
+        equal(btcctl(place, "source", *words).status, 64, words)
+    told = [re.sub(r"^\S+ ", "", line) for line in daemon.lines if "was switched" in line]
+    equal(len(told), 4, told)
+    assert told[0].endswith("binance was switched off until it is switched on, or the next start, by root."), told
+    assert told[1].endswith("by root. No source is left for USD, EUR."), told
+    if os.geteuid() == 0:
+        for folder in (place.runtime, place.state):
+            os.chmod(folder, 0o755)
+        done = subprocess.run(
+            ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", BINARIES / "btcctl", "source", "binance", "off", "--socket",
+             place.socket], capture_output=True, text=True)
+        equal((done.returncode, uses()["binance"]), (77, "current"), done.stderr)
+    source("binance", "off")
+    daemon.stop()
+    daemon = Daemon(place, simulator.urls, *arguments)
+    equal(fresh(place)["quote"]["source"], "binance")
+    daemon.stop()
+
+
 @scenario("on the binaries: a body that names another product is refused", beside=True)
 def _():
     place = Place()

@@ -162,7 +162,14 @@ def _():
         wait_until(lambda: state_in(place, code)["freshness"] == "fresh", seconds=60, what=lambda: f"a price in {code}: {state_in(place, code)}")
     sizes = {code: max(source["bodyBytes"] or 0 for source in sources(place, code).values()) for code in currencies if code not in derived}
     equal([code for code, size in sizes.items() if not 10 < size < 4 << 20], [], "the sizes of the responses")
-    figures = f"{len(names)} exchanges, {len(currencies)} currencies: {' '.join(currencies)}"
+    quoted = [source for code in currencies if code not in derived for source in sources(place, code).values() if source.get("bid")]
+    assert len(quoted) >= 10, quoted
+    for source in quoted:
+        assert float(source["bid"]) <= float(source["ask"]), source
+    named = quoted[0]
+    code = named["market"].split("/")[1]
+    contains(btcctl(place, "sources", "-v", "-c", code).out, f"bid {float(named['bid']):,.0f}".split(",")[0])
+    figures = f"{len(names)} exchanges, {len(quoted)} with quotes, {len(currencies)} currencies: {' '.join(currencies)}"
     minutes = float(os.environ.get("MINUTES", "0"))
     if minutes:
         figures += f"; {kept_for(minutes, place, daemon, currencies)}"

@@ -46,6 +46,62 @@ import Testing
         #expect(try line("wait --change 500").condition() == PriceCondition(change: .dollars(500)))
     }
 
+    /// The ways in which people write `70000.5` or paste it.
+    private static let notations: [(name: String, group: String, point: String)] = [
+        ("plain", "", "."), ("English", ",", "."), ("German", ".", ","), ("French", "\u{202F}", ","),
+        ("Swiss", "'", "."),
+        ("code", "_", "."),
+    ]
+
+    private static let money = [
+        "5", "50", "250", "999", "1000", "1500", "9999", "70000", "100000", "125000", "1000000", "21000000", "0.50",
+        "0.99",
+        "12.34", "999.99", "1000.50", "70000.50", "125000.25", "1234567.89",
+    ]
+    private static let bitcoin = [
+        "1", "2", "21", "100", "0.1", "0.5", "1.5", "0.05", "0.01", "0.25", "0.125", "0.001", "1.234", "2.500",
+        "21.125",
+        "0.0005", "0.00025", "0.12345", "0.00000001", "3.14159265",
+    ]
+
+    private static func written(_ number: String, _ group: String, _ point: String) -> String {
+        let parts = number.split(separator: ".")
+        let digits = Array(parts[0])
+        let whole = digits.indices.map { index in
+            (index > 0 && (digits.count - index) % 3 == 0 ? group : "") + String(digits[index])
+        }.joined()
+        return whole + (parts.count > 1 ? point + parts[1] : "")
+    }
+
+    @Test func `forty amounts in six notations are read as they were meant, or refused with advice`() throws {
+        var (read, refused) = (0, 0)
+        for (unit, numbers) in [("usd", Self.money), ("btc", Self.bitcoin)] {
+            for (number, notation) in numbers.flatMap({ number in Self.notations.map { (number, $0) } }) {
+                let (text, value) = (Self.written(number, notation.group, notation.point), try #require(Price(number)))
+                var doors: [() throws -> Price?] = [{ try Convert.read([text + unit], in: nil).0.first?.value }]
+                if unit == "usd" {
+                    doors.append { try self.line("wait --above \(text)").condition().above }
+                    doors.append { try self.line("wait --change \(text)").condition().changeInMoney }
+                }
+                for door in doors {
+                    do {
+                        let found = try door()
+                        #expect(
+                            found == value, "\(notation.name): \(text)\(unit) was read as \(String(describing: found))")
+                        read += 1
+                    } catch let error as UsageError {
+                        #expect(
+                            error.message.contains("write ") || error.message.contains("commas only group"),
+                            "\(error.message)")
+                        refused += 1
+                    }
+                }
+            }
+        }
+        // Of the plain and the English ones all are read, and of the others those without a separator.
+        #expect((read, refused) == (280, 200), "\(read) read, \(refused) refused")
+    }
+
     @Test func `amounts are read with their units, and a currency alone is wanted`() throws {
         let read = { (text: String) in try Convert.read(text.split(separator: " ").map(String.init), in: nil) }
         #expect(try read("70k eur") == ([GivenAmount(value: 70_000, unit: .money(.eur))], nil))
@@ -92,5 +148,12 @@ import Testing
             let text = "a\(Character(scalar))b"
             #expect(text.printable == "a\\u{\(String(scalar.value, radix: 16))}b")
         }
+    }
+}
+
+extension PriceCondition {
+    /// The amount of ``change``, if it is one of money.
+    fileprivate var changeInMoney: Price? {
+        if case .dollars(let amount) = change { amount } else { nil }
     }
 }

@@ -65,7 +65,7 @@ final class TrackedCurrency {
             failed: tracker.failedInAll, skipped: skippedTicks, lastTick: lastTick.map(present.wallTime),
             durations: durations, validated: tracker.validated, pegRate: tracker.pegRate,
             lastPrices: tracker.lastPrices, verdicts: tracker.verdicts, claims: tracker.claims,
-            ways: ways(at: present.boottime))
+            ways: ways(at: present.boottime), quotes: tracker.book.quotes)
     }
 
     /// How the newest price of each market arrived. A response may have come since its stream's last price.
@@ -121,6 +121,8 @@ package struct TickRecord: Sendable {
     package let verdicts: [Market: MarketVerdict]
     package let claims: [Market: MarketClaim]
     package let ways: [Market: PriceWay]
+    /// The last quotes of each market, as far as its responses have them.
+    package let quotes: [Market: LoadedQuotes]
 }
 
 /// What other exchanges said about the prices of the ticks since the start.

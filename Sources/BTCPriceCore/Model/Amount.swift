@@ -43,7 +43,8 @@ package struct Amount: Sendable, Hashable {
     /// - Parameters:
     ///   - text: A decimal number that is not negative, and its unit in small or capital letters: `0.05btc`, `.5 BTC`, `250eur`,
     ///     `$70,000`, `₿0.05`, `70k`, `100000sat`, `1sats`. `k` is a thousand, `m` a million. Commas may group the digits by three, unless
-    ///     the number begins with 0. Spaces mean nothing, but not in a number with commas: `1 234,500` has a decimal one.
+    ///     the number begins with 0. Spaces mean nothing, but not in a number with commas: `1 234,500` has a decimal one. A number
+    ///     that other people read as a thousand times more or less is refused: `70.000usd`, `1,500btc`.
     ///   - unit: The unit of a text without one; `nil` if the text must contain one.
     /// - Returns: `nil` for any other text, and for more than ``Price/mostDigits`` digits.
     package init?(_ text: some StringProtocol, unit: Unit? = nil) {
@@ -64,7 +65,8 @@ package struct Amount: Sendable, Hashable {
             name = ""
         }
         var thousands = 0
-        if let letter = name.first, let count = ["k": 1, "m": 2][letter] {
+        // `5krw` are won.
+        if let letter = name.first, let count = ["k": 1, "m": 2][letter], Unit(name: String(name)) == nil {
             name.removeFirst()
             thousands = count
         }
@@ -74,7 +76,7 @@ package struct Amount: Sendable, Hashable {
         }
         // `mBTC` usually means a thousandth of a bitcoin, so `m` is accepted only for money.
         guard let unit = named, thousands < 2 || unit.isMoney, let plain = Self.withoutCommas(number),
-            !(number.contains(",") && Self.hasSpaceInNumber(text))
+            !(number.contains(",") && Self.hasSpaceInNumber(text)), Self.readings(number, of: unit) == nil
         else { return nil }
         let digits = plain.utf8.count { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
         guard digits > 0, digits + thousands * 3 <= Price.mostDigits,
@@ -83,6 +85,26 @@ package struct Amount: Sendable, Hashable {
         for _ in 0..<thousands { value = value * 1000 }
         self.value = value
         self.unit = unit
+    }
+
+    /// The two readings of a number whose only comma or point may be that of the thousands or that of the decimals; `nil` for any other
+    /// number. Money with commas has thousands, as `$70,000`, and bitcoin with a point has decimals: both are usual.
+    private static func readings(_ number: Substring, of unit: Unit) -> (more: String, less: String)? {
+        let separator: Character = unit == .btc ? "," : "."
+        let parts = number.split(separator: separator, omittingEmptySubsequences: false)
+        guard parts.count == 2, (1...3).contains(parts[0].count), parts[1].count == 3, parts[0].first != "0",
+            parts.allSatisfy({ $0.allSatisfy(\.isNumber) }), !hasThousandths(unit)
+        else { return nil }
+        let less = Price("\(parts[0]).\(parts[1])")?.description ?? ""
+        // Three decimals of money would be refused again.
+        let isLong = unit != .btc && less.split(separator: ".").last?.count == 3 && less.contains(".")
+        return ("\(parts[0])\(parts[1])", isLong ? "\(less)0" : less)
+    }
+
+    /// Whether the smallest coin of a currency is a thousandth (ISO 4217, minor unit).
+    private static func hasThousandths(_ unit: Unit) -> Bool {
+        guard case .money(let currency) = unit else { return false }
+        return ["BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"].contains(currency.rawValue)
     }
 
     /// The unit that a sign names.
@@ -112,7 +134,8 @@ package struct Amount: Sendable, Hashable {
     package static func mistake(in text: some StringProtocol) -> String {
         var lower = text.lowercased().filter { $0 != " " }
         if lower.hasPrefix("-") || lower.hasPrefix("−") { return "it is below zero" }
-        if sign(String(lower.prefix(1))) != nil { lower.removeFirst() }
+        let named = sign(String(lower.prefix(1)))
+        if named != nil { lower.removeFirst() }
         let rule = "commas only group digits by three, and a point begins the decimals"
         if let separator = lower.first(where: { separators[$0] != nil }), let name = separators[separator] {
             let plain = lower.filter { separators[$0] == nil }
@@ -125,6 +148,11 @@ package struct Amount: Sendable, Hashable {
             !(number.contains(",") && hasSpaceInNumber(text))
         else {
             return decimal(number).map { "write \($0), not \(number): \(rule)" } ?? rule
+        }
+        if let (more, less) = readings(
+            number, of: named ?? sign(String(name)) ?? Unit(name: String(name)) ?? .money(.usd))
+        {
+            return "\(number) may mean \(more) or \(less): write one of them"
         }
         if number.count(where: \.isNumber) > Price.mostDigits { return "it has more than \(Price.mostDigits) digits" }
         if name.isEmpty { return "it has no unit (\(units))" }

@@ -51,8 +51,8 @@ package struct LoadedPrice: Sendable, Hashable {
 
 /// The highest bid and the lowest ask of a market, as they were read.
 package struct LoadedQuotes: Sendable, Hashable {
-    let bid: Price
-    let ask: Price
+    package let bid: Price
+    package let ask: Price
 
     package init(bid: Price, ask: Price) { (self.bid, self.ask) = (bid, ask) }
 }

@@ -24,6 +24,8 @@ package struct SourceRegistry: Sendable {
         /// Another address is another host.
         let address: String
         var health: VenueHealth
+
+        func isSame(as other: VenueEntry) -> Bool { name == other.name && address == other.address }
     }
 
     /// The sources to request and those to skip.
@@ -47,6 +49,8 @@ package struct SourceRegistry: Sendable {
     private var venues: [VenueEntry] = []
     /// When the sources to request were last planned.
     private var lastLook: BootTime
+    /// The venues that are not configured now, or have another address, and were requested within the periods of their limits.
+    private var spare: [VenueEntry] = []
     /// The cooldowns of venues that are not configured now, or have another address. They apply again if that changes.
     private var unused: [String: KeptCooldown] = [:]
 
@@ -82,10 +86,14 @@ package struct SourceRegistry: Sendable {
             entries[index].lastServed = old.lastServed
             entries[index].heldBackSince = old.heldBackSince
         }
+        let known = previous.venues + previous.spare
         for index in venues.indices {
-            if let same = previous.venue(venues[index].name, at: venues[index].address) {
-                venues[index].health.adopt(previous.venues[same].health)
+            if let same = known.first(where: { $0.isSame(as: venues[index]) }) {
+                venues[index].health.adopt(same.health)
             }
+        }
+        spare = known.filter { old in
+            !venues.contains(where: old.isSame) && old.health.tallies.contains { $0.count(at: now.boottime) > 0 }
         }
     }
 

@@ -108,8 +108,16 @@ package struct SourceReport: Sendable, Hashable {
     package var lastSuccess: Timestamp?
     /// The price at ``lastSuccess``.
     package var lastPrice: Price?
+    /// The highest bid at ``lastSuccess``, in the currency of ``market``; `nil` if its response has none.
+    package var bid: Price?
+    /// The lowest ask, as ``bid``.
+    package var ask: Price?
     /// How its newest price arrived; `nil` without a current one.
     package var way: PriceWay?
+    /// Whether an administrator has switched it off. It is not requested then; ``use`` is as if it were new.
+    package var isOff = false
+    /// ``use`` as a letter, or `-` if it is switched off.
+    package var letter: Character { isOff ? "-" : use.letter }
     /// Whether its address is not the exchange's own: a simulator, a mirror or a proxy.
     package var isElsewhere = false
     /// Its time minus this machine's, milliseconds; `nil` if they agree within a minute, or if it is not known.
@@ -147,10 +155,10 @@ package struct SourceReport: Sendable, Hashable {
         self.limits = limits
     }
 
-    /// The report of a configured source that can't be requested because it needs a key.
-    package init(withoutKey source: SourceDescription, order: Int64) {
+    /// The report of a configured source that is never requested.
+    package init(_ source: SourceDescription, order: Int64, use: Use) {
         self.init(
-            name: source.name, order: order, market: source.market.pair, address: source.address, use: .noKey,
+            name: source.name, order: order, market: source.market.pair, address: source.address, use: use,
             limits: source.venue.limits.map {
                 Limit(requests: Int64($0.requests), period: $0.period.wholeMilliseconds, made: 0)
             })

@@ -57,6 +57,9 @@ package struct ObservationBook: Sendable {
     /// How far a price's time may be ahead of the time that most venues agree on, milliseconds: their clocks differ.
     static let mostAhead = Duration.seconds(10).wholeMilliseconds
 
+    /// The last quotes of each market, as far as its responses have them.
+    var quotes: [Market: LoadedQuotes] { records.compactMapValues { $0.quotes?.value } }
+
     package init(currency: Currency) {
         self.currency = currency
     }

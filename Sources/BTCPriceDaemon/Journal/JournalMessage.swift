@@ -12,6 +12,8 @@ enum JournalMessage: String, CaseIterable {
     case resumed = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a108"
     case idle = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a109"
     case retried = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a10b"
+    case sourceOff = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a10c"
+    case sourceOn = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a10d"
     case slept = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a10a"
     case fresh = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a111"
     case currentAgain = "4f0b6ad6f2e54f6aa9b0d0d0c2f3a112"
@@ -60,7 +62,8 @@ enum JournalMessage: String, CaseIterable {
         switch self {
         case .ready, .stopped, .idle, .slept, .fresh, .sourceRecovered, .sourceSlow, .historyFilled: .info
         case .clockRight, .tetherBack, .contradictionEnded, .currencyNeeded, .marketAgain, .ratesRecovered: .notice
-        case .reloaded, .needsRestart, .paused, .resumed, .retried, .currentAgain, .sourceNeedsKey, .sourceElsewhere,
+        case .reloaded, .needsRestart, .paused, .resumed, .retried, .sourceOff, .sourceOn, .currentAgain,
+            .sourceNeedsKey, .sourceElsewhere,
             .sourceStillRests, .streamRefused, .saveRecovered, .historyRecovered, .historyUnfilled, .historySaved:
             .notice
         case .conversionImpossible, .quorumUnreachable, .limitShared, .stale, .sourceFailed, .sourceLimited,

@@ -31,7 +31,7 @@ struct Parts: Sendable {
         server.change(settings.currencies.map(\.currency))
         server.change(settings.limits)
         // Before the ticker: the watchdog must allow the longer silence.
-        running.value = RunningSettings(settings: settings, unusable: sources.unusable)
+        running.value = RunningSettings(settings: settings, sources: sources)
         await ticker.change(settings.intervals)
         await streams.change(settings.changeInterval)
         await rates.change(sources.rates)

@@ -8,25 +8,73 @@ import ServiceLifecycle
 import Systemd
 import UnixSignals
 
-/// Reloads the configuration while the daemon runs. A valid one applies from the next tick on, an invalid one changes nothing.
-struct Reloading: Sendable {
+/// Reloads the configuration while the daemon runs, and switches sources off and on. A valid configuration applies from the next tick on,
+/// an invalid one changes nothing.
+actor Reloading {
+    /// What became of a switch.
+    struct Turned: Sendable {
+        /// Whether the source was not switched so before.
+        let isChange: Bool
+        /// The currencies whose sources are all switched off now.
+        let withoutSource: [Currency]
+    }
+
     /// The settings of the start.
     let initial: Settings
     /// Reads the configuration again from all its places.
     let read: @Sendable () throws(SettingsError) -> Settings
     /// Makes the sources of a configuration. It throws if a credential can't be read.
-    let makeSources: @Sendable (Settings) throws -> ConfiguredSources
+    let makeSources: @Sendable (Settings, Set<String>) throws -> ConfiguredSources
     let parts: Parts
     let logger: Logger
+    /// Ends when the last change is in use.
+    private var last: Task<Void, Never>?
 
+    init(
+        initial: Settings, read: @escaping @Sendable () throws(SettingsError) -> Settings,
+        makeSources: @escaping @Sendable (Settings, Set<String>) throws -> ConfiguredSources, parts: Parts,
+        logger: Logger
+    ) {
+        (self.initial, self.read, self.makeSources) = (initial, read, makeSources)
+        (self.parts, self.logger) = (parts, logger)
+    }
+
+    /// Reads and applies the configuration. What is switched off stays off.
     /// - Returns: Why the configuration is refused; `nil` if it is in use.
-    func reload() async -> String? {
+    func reload() async -> String? { await inTurn { await self.applyAnew() } }
+
+    /// Switches a source off, so that it is not requested, or on again: at the next start it is on.
+    /// - Returns: `nil` if no source of this name is configured.
+    func turn(_ source: String, on: Bool) async -> Turned? {
+        await inTurn { [parts] in
+            let (settings, sources) = (parts.running.value.settings, parts.running.value.sources)
+            guard settings.sources.contains(where: { $0.name == source }) else { return nil }
+            var changed = sources
+            if on { changed.off.remove(source) } else { changed.off.insert(source) }
+            let isChange = changed.off != sources.off
+            if isChange { await parts.apply(settings, changed) }
+            return Turned(isChange: isChange, withoutSource: changed.withoutSource)
+        }
+    }
+
+    /// Makes one change after the other: their steps must not mix.
+    private func inTurn<Result: Sendable>(_ change: @escaping @Sendable () async -> Result) async -> Result {
+        let before = last
+        let task = Task {
+            await before?.value
+            return await change()
+        }
+        last = Task { _ = await task.value }
+        return await task.value
+    }
+
+    private func applyAnew() async -> String? {
         do {
             let settings = try read()
             for warning in settings.warnings { logger.warning("\(warning)") }
             let old = parts.running.value.settings
             // The steps that may fail come first, so that a failure changes nothing.
-            let sources = try makeSources(settings)
+            let sources = try makeSources(settings, parts.running.value.sources.off)
             // The content of the file with trust anchors, or the system's authorities, may have changed.
             try parts.client.apply(settings.clientSettings)
             await parts.apply(settings, sources)

@@ -5,33 +5,48 @@ import BTCPriceSocket
 import Logging
 import Systemd
 
-/// The configured sources of all currencies: those that can be requested, and those that can't.
-struct ConfiguredSources {
-    /// By currency, in the configured order.
-    private(set) var asked: [(settings: Settings.CurrencySettings, candidates: [FetchLatestPrice])] = []
-    /// The exchanges' candles of each currency, in the order of the sources.
-    private(set) var candles: [Currency: [any CandleLoader]] = [:]
+/// The configured sources of all currencies: those that can be requested, and those that can't or that are switched off.
+struct ConfiguredSources: Sendable {
+    /// The sources of one currency.
+    private struct OfCurrency: Sendable {
+        let settings: Settings.CurrencySettings
+        /// In the configured order.
+        var candidates: [FetchLatestPrice] = []
+        /// The exchanges' candles, in the same order.
+        var candles: [(source: String, loader: any CandleLoader)] = []
+        /// Sources without the key that they require.
+        var withoutKey: [SourceReport] = []
+    }
+
+    private var all: [OfCurrency]
+    /// The sources that an administrator has switched off, by their names. One that is not configured may be again.
+    var off: Set<String>
     /// The sources of reference rates, in their order.
     private(set) var rates: [any ReferenceRateLoader] = []
-    /// Sources without the key that they require.
-    private(set) var unusable: [SourceReport] = []
 
+    /// - Parameter off: The sources that are switched off.
     /// - Throws: ``StartFailure`` if a credential can't be read.
     init(
-        _ settings: Settings, client: ExchangeClient, credentials: Credentials, instance: String,
+        _ settings: Settings, off: Set<String>, client: ExchangeClient, credentials: Credentials, instance: String,
         now: @escaping TimeSource, logger: Logger,
         report: @escaping @Sendable (String, StreamEvent) -> Void
     ) throws {
+        self.off = off
+        all = settings.currencies.map { OfCurrency(settings: $0) }
         var loaders: [Market: any PriceLoader] = [:]
         var streams: [Market: any PriceStream] = [:]
-        for (index, source) in settings.sources.enumerated() {
+        for source in settings.sources {
             guard let exchange = source.exchange else { continue }
             let key = try Self.key(exchange.credential, credentials)
             if let credential = exchange.credential, key == nil {
                 Self.tellOfMissing(credential, of: source.name, logger)
-                if let market = exchange.markets[.usd] {
+                for index in all.indices {
+                    let currency = all[index].settings
+                    guard let place = currency.sources.firstIndex(where: { $0.name == source.name }),
+                        let market = exchange.markets[currency.currency]
+                    else { continue }
                     let known = SourceDescription(venue: exchange.venue, market: market, address: source.address)
-                    unusable.append(SourceReport(withoutKey: known, order: Int64(index + 1)))
+                    all[index].withoutKey.append(SourceReport(known, order: Int64(place + 1), use: .noKey))
                 }
                 continue
             }
@@ -54,10 +69,10 @@ struct ConfiguredSources {
                 streams.merge(exchangeStreams) { $1 }
             }
             // A reserve exchange is not requested for candles.
-            for settings in currencies
-            where settings.sources.contains(where: { $0.name == source.name && $0.reserve == nil }) {
-                candles[settings.currency, default: []] +=
-                    [exchange.candleLoader(access, for: settings.currency)].compactMap(\.self)
+            for index in all.indices
+            where all[index].settings.sources.contains(where: { $0.name == source.name && $0.reserve == nil }) {
+                guard let loader = exchange.candleLoader(access, for: all[index].settings.currency) else { continue }
+                all[index].candles.append((source.name, loader))
             }
         }
         for source in settings.rateSources {
@@ -68,8 +83,9 @@ struct ConfiguredSources {
             }
             rates.append(source.loader(source.access(client, key: key), now: now))
         }
-        asked = settings.currencies.map { currency in
-            let candidates = currency.sources.compactMap { source -> FetchLatestPrice? in
+        for index in all.indices {
+            let currency = all[index].settings
+            all[index].candidates = currency.sources.compactMap { source -> FetchLatestPrice? in
                 let loader: (any PriceLoader)? =
                     if let exchange = source.exchange {
                         exchange.markets[currency.currency].flatMap { loaders[$0] }
@@ -83,8 +99,29 @@ struct ConfiguredSources {
                         reserve: source.reserve)
                 }
             }
-            return (currency, candidates)
         }
+    }
+
+    /// The sources to request, by currency, in the configured order.
+    var asked: [(settings: Settings.CurrencySettings, candidates: [FetchLatestPrice])] {
+        all.map { known in (known.settings, known.candidates.filter { !off.contains($0.source.name) }) }
+    }
+
+    /// The configured sources of a currency that are never requested, in their order.
+    func unused(_ currency: Currency) -> [SourceReport] {
+        guard let known = all.first(where: { $0.settings.currency == currency }) else { return [] }
+        let switched = known.candidates.filter { off.contains($0.source.name) }.map { candidate in
+            let place = known.settings.sources.firstIndex { $0.name == candidate.source.name } ?? 0
+            var report = SourceReport(candidate.source, order: Int64(place + 1), use: .untried)
+            report.isOff = true
+            return report
+        }
+        return (known.withoutKey + switched).sorted { $0.order < $1.order }
+    }
+
+    /// The currencies that have sources, but none that is not switched off.
+    var withoutSource: [Currency] {
+        zip(all, asked).compactMap { $0.candidates.isEmpty || !$1.candidates.isEmpty ? nil : $0.settings.currency }
     }
 
     /// The secret with this name; `nil` if there is none.
@@ -113,7 +150,9 @@ struct ConfiguredSources {
     /// The candle loaders that fill gaps of the history, by currency; none if the backfill is off.
     func backfill(_ settings: Settings) -> [Backfill.Lane] {
         guard settings.history?.isBackfilled == true else { return [] }
-        return settings.currencies.map { .init($0.currency, candles[$0.currency] ?? []) }
+        return all.map { known in
+            .init(known.settings.currency, known.candles.filter { !off.contains($0.source) }.map(\.loader))
+        }
     }
 
     /// Logs the sources that can't be requested at every tick, those with a cooldown from before the start, the currencies that are kept

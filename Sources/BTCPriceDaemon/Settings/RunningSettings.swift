@@ -16,11 +16,10 @@ final class Replaceable<Value: Sendable>: Sendable {
     }
 }
 
-/// The settings in force, and the sources that they leave unusable.
+/// The settings in force, and their sources.
 struct RunningSettings: Sendable {
     let settings: Settings
-    /// Sources that are configured but never requested.
-    let unusable: [SourceReport]
+    let sources: ConfiguredSources
 
     /// The longest silence of a healthy ticker.
     var longestSilence: Duration { settings.first.interval * 2 + settings.budget + .seconds(1) }

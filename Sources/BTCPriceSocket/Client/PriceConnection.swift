@@ -177,6 +177,14 @@ package struct PriceConnection: ~Copyable {
         return try read { () throws(JSONFieldError) in try RetryMessage(json: reply) }
     }
 
+    /// Switches a source off, or on again.
+    /// - Returns: The currencies whose sources are all switched off.
+    /// - Throws: As ``retry(_:)``.
+    package mutating func setSource(_ source: String, isOn: Bool) throws(ClientError) -> SetSourceMessage {
+        let reply = try call(PriceCall.setSource(source, isOn: isOn).call)
+        return try read { () throws(JSONFieldError) in try SetSourceMessage(json: reply) }
+    }
+
     private mutating func call(_ call: Call) throws(ClientError) -> JSONValue {
         try reply(to: call).printableResult()
     }

@@ -9,6 +9,7 @@ struct CallParameters {
     /// Milliseconds.
     var maxAge: Int64?
     var source: String?
+    var enabled: Bool?
     var step: Candle.Step?
     var from: Timestamp?
     var to: Timestamp?
@@ -46,6 +47,9 @@ struct CallParameters {
         case PriceInterface.listSources, HistoryInterface.getDay:
             try fields.optional("currency", &currency, .text)
         case PriceInterface.retry: try fields.optional("source", &source, .text)
+        case PriceInterface.setSource:
+            try fields.optional("source", &source, .text)
+            try fields.optional("enabled", &enabled, .flag)
         case HistoryInterface.getHistory:
             try fields.optional("step", &step, .choice)
             try fields.optional("currency", &currency, .text)

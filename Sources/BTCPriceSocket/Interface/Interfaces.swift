@@ -8,6 +8,7 @@ package enum PriceInterface {
     package static let pause = "\(name).Pause"
     package static let resume = "\(name).Resume"
     package static let retry = "\(name).Retry"
+    package static let setSource = "\(name).SetSource"
     package static let listCurrencies = "\(name).ListCurrencies"
     package static let getMetrics = "\(name).GetMetrics"
     /// A currency is not kept.
@@ -45,8 +46,8 @@ package enum HistoryInterface {
 
 /// A method of the daemon's interfaces, for counting calls.
 package enum PriceMethod: Int, Sendable, CaseIterable {
-    case getPrice, watchPrice, listCurrencies, getStatus, listSources, getMetrics, pause, resume, retry, getHistory,
-        getPriceAt, getDay
+    case getPrice, watchPrice, listCurrencies, getStatus, listSources, getMetrics, pause, resume, retry, setSource,
+        getHistory, getPriceAt, getDay
     /// A method of another interface, an unknown method, or a call with invalid parameters.
     case other
 

@@ -14,6 +14,7 @@ package enum PriceCall: Sendable, Hashable {
     case pause
     case resume
     case retry(String?)
+    case setSource(String, isOn: Bool)
     case history(HistoryCall)
 
     package var method: PriceMethod {
@@ -27,6 +28,7 @@ package enum PriceCall: Sendable, Hashable {
         case .pause: .pause
         case .resume: .resume
         case .retry: .retry
+        case .setSource: .setSource
         case .history(.getHistory): .getHistory
         case .history(.getPriceAt): .getPriceAt
         case .history(.getDay): .getDay
@@ -36,7 +38,7 @@ package enum PriceCall: Sendable, Hashable {
     /// Whether the call changes the daemon, which only administrators may do.
     package var changesTheDaemon: Bool {
         switch self {
-        case .pause, .resume, .retry: true
+        case .pause, .resume, .retry, .setSource: true
         case .getPrice, .watchPrice, .listCurrencies, .getStatus, .listSources, .getMetrics, .history: false
         }
     }
@@ -46,7 +48,9 @@ package enum PriceCall: Sendable, Hashable {
         switch self {
         case .getMetrics: 6
         case .history(.getHistory(let query)): 1 + Int64(min(query.limit ?? .max, HistoryQuery.batch)) / 25
-        case .getPrice, .watchPrice, .listCurrencies, .getStatus, .listSources, .pause, .resume, .retry, .history: 1
+        case .getPrice, .watchPrice, .listCurrencies, .getStatus, .listSources, .pause, .resume, .retry, .setSource,
+            .history:
+            1
         }
     }
 
@@ -54,7 +58,7 @@ package enum PriceCall: Sendable, Hashable {
     package func unknown(among known: @autoclosure () -> [String]) -> String? {
         switch self {
         case .getPrice(_, nil, _), .listSources(nil), .watchPrice(nil, _, _), .listCurrencies, .getStatus, .getMetrics,
-            .pause, .resume, .retry, .history:
+            .pause, .resume, .retry, .setSource, .history:
             nil
         case .getPrice(_, let currency?, _), .listSources(let currency?): known().contains(currency) ? nil : currency
         case .watchPrice(let currencies?, _, _): currencies.first { !known().contains($0) }
@@ -96,6 +100,10 @@ package enum PriceCall: Sendable, Hashable {
         case PriceInterface.pause: self = .pause
         case PriceInterface.resume: self = .resume
         case PriceInterface.retry: self = .retry(parameters.source)
+        case PriceInterface.setSource:
+            guard let source = parameters.source else { throw JSONFieldError(field: "source") }
+            guard let isOn = parameters.enabled else { throw JSONFieldError(field: "enabled") }
+            self = .setSource(source, isOn: isOn)
         case HistoryInterface.getHistory:
             self = .history(
                 .getHistory(
@@ -134,6 +142,9 @@ package enum PriceCall: Sendable, Hashable {
         case .retry(let source):
             method = PriceInterface.retry
             parameters.source = source
+        case .setSource(let source, let isOn):
+            method = PriceInterface.setSource
+            (parameters.source, parameters.enabled) = (source, isOn)
         case .history(.getHistory(let query)):
             method = HistoryInterface.getHistory
             (parameters.step, parameters.currency, parameters.from) = (query.step, query.currency, query.from)
@@ -198,6 +209,11 @@ extension Reply {
                 reason: cooldown.reason.description)
         }
         return Reply(parameters: RetryMessage(retried: retried, kept: kept).json)
+    }
+
+    /// - Parameter withoutSource: ISO 4217; the currencies whose sources are all switched off.
+    package static func sourceSet(withoutSource: [String]) -> Reply {
+        Reply(parameters: SetSourceMessage(withoutSource: withoutSource).json)
     }
 
     package static func unknownSource(_ source: String, known: [String]) -> Reply {

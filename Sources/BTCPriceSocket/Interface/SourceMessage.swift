@@ -11,7 +11,7 @@ extension SourceReport: JSONMessage {
         try fields.required("market", &market, .text)
         try fields.required("url", &address, .text)
         try fields.required("use", &use, .choice)
-        fields.derived("letter", .string(String(use.letter)))
+        fields.derived("letter", .string(String(letter)))
         try fields.optional("lastSuccess", &lastSuccess, .time)
         try fields.optional("lastFailure", &lastFailure, .message)
         try fields.optional("latency", &latency, .message)
@@ -34,6 +34,9 @@ extension SourceReport: JSONMessage {
                 low: low, high: high, isMember: isMember ?? false, contradictedBy: contradictedBy ?? [])
         }
         try fields.optional("clockDifferenceMs", &clockDifference, .integer)
+        try fields.optional("bid", &bid, .price)
+        try fields.optional("ask", &ask, .price)
+        try fields.added("switchedOff", &isOff, .flag)
     }
 }
 
@@ -67,6 +70,18 @@ extension SourceReport.Limit: JSONMessage {
         try fields.required("requests", &requests, .integer)
         try fields.required("periodMs", &period, .milliseconds)
         try fields.required("made", &made, .integer)
+    }
+}
+
+/// The reply to `SetSource`.
+package struct SetSourceMessage: Sendable, JSONMessage {
+    /// The currencies whose sources are all switched off, ISO 4217.
+    package var withoutSource: [String] = []
+
+    package static var blank: SetSourceMessage { SetSourceMessage() }
+
+    package mutating func visit(_ fields: inout JSONFields) throws(JSONFieldError) {
+        try fields.required("withoutSource", &withoutSource, .texts)
     }
 }
 

@@ -146,6 +146,8 @@ package struct StatusMessage: Sendable, Hashable {
     package var clients: Clients
     /// The sources at addresses other than the exchanges' own.
     package var elsewhere: [String]
+    /// The sources that an administrator has switched off.
+    package var sourcesOff: [String]
     package var clock: Clock
     /// `nil` from version 1.0.0.
     package var reloads: Reloads?
@@ -153,7 +155,7 @@ package struct StatusMessage: Sendable, Hashable {
     package init(
         version: String, pid: Int64, uptime: Int64, price: StateMessage, since: Timestamp, ticking: Ticking,
         ticks: Ticks, pegRate: PegRate? = nil, store: Store, clients: Clients, elsewhere: [String] = [],
-        clock: Clock = Clock(), reloads: Reloads? = nil
+        sourcesOff: [String] = [], clock: Clock = Clock(), reloads: Reloads? = nil
     ) {
         self.version = version
         self.pid = pid
@@ -166,6 +168,7 @@ package struct StatusMessage: Sendable, Hashable {
         self.store = store
         self.clients = clients
         self.elsewhere = elsewhere
+        self.sourcesOff = sourcesOff
         self.clock = clock
         self.reloads = reloads
     }
@@ -192,6 +195,7 @@ extension StatusMessage: JSONMessage {
         try fields.added("elsewhere", &elsewhere, .texts)
         try fields.added("clock", &clock, .message)
         try fields.optional("reloads", &reloads, .message)
+        try fields.added("sourcesOff", &sourcesOff, .texts)
     }
 }
 

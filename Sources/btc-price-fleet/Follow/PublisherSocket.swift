@@ -97,7 +97,7 @@ final class PublisherSocket: Sendable {
         case .getMetrics: return .metrics(metrics(known))
         case .history: return .historyDisabled
         // Only the daemon has these methods. The server's loop handles a watch.
-        case .pause, .resume, .retry, .watchPrice: return .methodNotImplemented(call.call.method)
+        case .pause, .resume, .retry, .setSource, .watchPrice: return .methodNotImplemented(call.call.method)
         }
     }
 

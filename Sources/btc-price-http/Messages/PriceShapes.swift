@@ -119,6 +119,9 @@ enum PriceShapes {
             object["inVote"] = .bool(claim.isMember)
             object["contradictedBy"] = .array(claim.contradictedBy.map { .string($0) })
         }
+        if report.isOff { object["switchedOff"] = .bool(true) }
+        if let bid = report.bid { object["bid"] = .string(bid.description) }
+        if let ask = report.ask { object["ask"] = .string(ask.description) }
         if let price = report.lastPrice { object["lastPrice"] = .string(price.description) }
         if let time = report.lastSuccess { object["lastSuccess"] = .string(HTTPDate.rfc3339(time.milliseconds)) }
         if let failure = report.lastFailure {

@@ -265,7 +265,7 @@ struct GatewayRoutes: Sendable {
 struct Page: Sendable {
     /// The SHA-256 of what is between the tags in index.html. Tests/System/230-http.py compares them with the page.
     private static let digests = (
-        script: "W8i2M0oYhcDNSZoND7FLgQB/8R79eUaCtQtrqBtGpBI=",
+        script: "1coz/fBv07ZUbkfRzkJ8t5cswD8BC737e8NORU0Jh9s=",
         style: "rCNE5/5/qIWw/grkdVnwGSb7owpvBCzNrMdjXycf3hE="
     )
     private static let policy =

@@ -3,13 +3,14 @@ import BTCPriceFeature
 import BTCPriceSocket
 import CommandLine
 
-/// `btcctl pause`, `btcctl resume` and `btcctl retry`.
+/// `btcctl pause`, `btcctl resume`, `btcctl retry` and `btcctl source`.
 enum Control {
     private enum Change {
         case pause
         case resume
         /// Clears the cooldown of this source; `nil` for all sources.
         case retry(String?)
+        case source(String, isOn: Bool)
     }
 
     private static let exitStatus = """
@@ -49,6 +50,32 @@ enum Control {
             ])
     ) { line throws(UsageError) in try run(.retry(line.words.first), line) }
 
+    static let sourceVerb = Verb(
+        command: Command(
+            "source", "Switch a source off, so that it is not requested, or on again.",
+            details: """
+                Examples:
+                  sudo btcctl source binance off
+                  sudo btcctl source binance on
+
+                A reload keeps it off; the next start of the daemon switches it on. If no source is left for a currency, standard \
+                error says so. 'btcctl sources' shows those that are off.
+
+                \(exitStatus)
+                """, options: Option.daemon + [.json],
+            words: [
+                Words(
+                    "source", "The source, as in 'btcctl sources'.", count: 1...1,
+                    completion: .computed { words, _ in Completions.sources(words) }),
+                Words("state", "off or on.", count: 1...1, completion: .words(["off", "on"])),
+            ])
+    ) { line throws(UsageError) in
+        guard ["off", "on"].contains(line.words[1]) else {
+            throw UsageError("'\(line.words[1])' is neither off nor on")
+        }
+        return try run(.source(line.words[0], isOn: line.words[1] == "on"), line)
+    }
+
     private static func run(_ change: Change, _ line: ParsedLine) throws(UsageError) -> Int32 {
         let (daemon, json) = (try line.daemon(), line.has(.json))
         return Output.status(json: json) { () throws(Complaint) in
@@ -65,6 +92,16 @@ enum Control {
                 }
                 for text in json ? [Output.json("retry", .object(result.json))] : lines(result, line.timestamps) {
                     Output.line(text)
+                }
+            case .source(let name, let isOn):
+                let result = try Connecting.withDaemon(daemon) { connection throws(ClientError) in
+                    try connection.setSource(name, isOn: isOn)
+                }
+                if json { Output.line(Output.json("source", .object(result.json))) }
+                if !json, !result.withoutSource.isEmpty {
+                    Output.note(
+                        "No source is left for \(result.withoutSource.listed): the price becomes stale, unless it can be derived."
+                    )
                 }
             }
             return ExitStatus.success

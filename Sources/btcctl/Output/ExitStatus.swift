@@ -178,7 +178,7 @@ struct Complaint: Error, Equatable {
 
     static let unknownSource = Complaint(
         word: "usage",
-        message: "This source can't be retried: it is not configured, or it needs a key. See 'btcctl sources'.",
+        message: "There is no such source, or it needs a key or is switched off. See 'btcctl sources'.",
         status: ExitStatus.usage)
 
     /// - Parameter reason: Names the currency that is not kept and those that are.

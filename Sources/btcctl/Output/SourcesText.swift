@@ -19,10 +19,12 @@ struct SourcesText {
         "  L  in a cooldown that the exchange demands: a limit or a ban",
         "  R  refuses requests (key, region, protocol); requested again only rarely",
         "  K  needs a key that is not set; never requested",
+        "  -  switched off with 'btcctl source'; not requested",
         "Way: how the price arrives: poll, in the response to a request; stream; peer, from another daemon.",
         "Price, Age: of its last price. p50, p99: the time within which 50 % and 99 % of the responses arrived.",
         "Size: of the last response, which markets that share a request have in common.",
         "Limit: how much of its tightest request limit is used.",
+        "Bid, ask and spread: of the last response, in the currency of the market, if it has them.",
         "In the vote: the source supports the price that is shown. The interval is where the price of bitcoin is, if "
             + "this source is right.",
         "",
@@ -40,7 +42,10 @@ struct SourcesText {
             : [rows[0]]
         for (report, row) in zip(reports, rows.dropFirst()) {
             lines.append(row)
-            let notes = [reason(report, at: now), vote(report, isVerbose: isVerbose), elsewhere(report), clock(report)]
+            let notes = [
+                reason(report, at: now), isVerbose ? quotes(report) : "", vote(report, isVerbose: isVerbose),
+                elsewhere(report), clock(report),
+            ]
             for note in notes where !note.isEmpty {
                 lines += Table.wrapped("    ", note, width: width)
             }
@@ -75,7 +80,7 @@ struct SourcesText {
 
     private func row(_ report: SourceReport, at now: ObservationTime) -> [String] {
         [
-            String(report.use.letter), report.name, report.market,
+            String(report.letter), report.name, report.market,
             report.lastPrice.map { MoneyFormatter().number($0, currency: currency(report)) }
                 ?? PriceTexts.placeholder,
             report.way?.rawValue ?? PriceTexts.placeholder,
@@ -90,6 +95,12 @@ struct SourcesText {
     /// The currency of a source's prices. For BTC/USDT, it is the dollar.
     private func currency(_ report: SourceReport) -> String {
         Market(report.name, report.market).currency?.rawValue ?? ""
+    }
+
+    /// The bid, the ask and the spread.
+    private func quotes(_ report: SourceReport) -> String {
+        guard let bid = report.bid, let ask = report.ask else { return "" }
+        return "bid \(bid.grouped()), ask \(ask.grouped()), spread \((ask - bid).grouped())"
     }
 
     /// Who contradicts the source, and if `isVerbose` the interval of its claim.
@@ -120,6 +131,7 @@ struct SourcesText {
     }
 
     private func reason(_ report: SourceReport, at now: ObservationTime) -> String {
+        if report.isOff { return "switched off: 'btcctl source \(report.name) on' switches it on" }
         switch report.use {
         case .current, .untried: return ""
         case .ready:

@@ -26,6 +26,11 @@ struct StatusText {
                 ("Price", price(status.price.state)),
                 ("State", state(status)),
                 ("Source", source(status.price.state, at: now)),
+                (
+                    "Off",
+                    status.sourcesOff.isEmpty
+                        ? nil : "\(status.sourcesOff.listed); 'btcctl source NAME on' switches it on"
+                ),
                 ("In trouble", SourcesText(timestamps: timestamps).troubles(sources, at: now)),
                 ("Others", others(currencies)),
                 ("Ticks", ticks(status)),
