@@ -17,12 +17,15 @@ let ours: [SwiftSetting] =
     ] + (libFuzzer == nil ? [] : [.unsafeFlags(["-sanitize=fuzzer", "-enable-testing"])])
 
 /// In a release build, the table of a program's addresses is resolved at the start and then read-only, and no page has code and data. That
-/// takes `--rosegment` of gold (with lld the daemon would keep 38 MB of ICU's data). scripts/build adds the flags for the C and C++ files
+/// takes `--rosegment` of gold (with lld the daemon would keep 38 MB of ICU's data). No other program uses its symbols, so none is
+/// exported; the toolchain would export all. scripts/build adds the flags for the C and C++ files
 /// of the dependencies, which a package can't set.
 let hardened: [LinkerSetting] = [
     .unsafeFlags(
-        ["-use-ld=gold", "-Xlinker", "-z", "-Xlinker", "now", "-Xlinker", "--rosegment"], .when(configuration: .release)
-    )
+        [
+            "-use-ld=gold", "-Xlinker", "-z", "-Xlinker", "now", "-Xlinker", "--rosegment", "-Xlinker",
+            "--no-export-dynamic",
+        ], .when(configuration: .release))
 ]
 
 /// In a release build the client is one static-pie binary: it starts faster than a dynamic one and keeps address space
@@ -67,7 +70,6 @@ let package = Package(
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ], resources: [.embedInCode("Page/index.html"), .embedInCode("Page/openapi.json")]),
         program(
@@ -88,7 +90,6 @@ let package = Package(
                 "BTCPriceCore", "BTCPriceFeature", "BTCPriceNetworking", "BTCPricePersistence", "BTCPriceSocket",
                 "CLinux", "CommandLine", "Configuration", "Systemd",
                 .product(name: "Logging", package: "swift-log"),
-                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],
             swiftSettings: ours),
@@ -171,16 +172,14 @@ let package = Package(
                 .product(name: "NIOHTTP1", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOWebSocket", package: "swift-nio"),
             ]),
-        test("BTCPricePersistence", ["BTCPriceCore", "BTCPriceSocket", "TestSupport"]),
+        test("BTCPricePersistence", ["BTCPriceCore", "TestSupport"]),
         test("BTCPriceFeature", ["BTCPriceCore", "TestSupport"]),
         test("CommandLine", ["TestSupport"]),
         test(
             "BTCPriceDaemon",
             [
-                "BTCPriceCore", "BTCPriceNetworking", "BTCPriceSocket", "CommandLine", "Configuration", "Systemd",
-                "TestSupport",
+                "BTCPriceCore", "BTCPriceNetworking", "CommandLine", "Configuration", "Systemd", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
-                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ]),
         test("btcctl", ["BTCPriceCore", "BTCPriceFeature", "BTCPriceSocket", "CommandLine", "TestSupport"]),
         test(

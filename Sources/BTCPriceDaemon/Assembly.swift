@@ -5,7 +5,6 @@ import BTCPriceSocket
 import Configuration
 import Glibc
 import Logging
-import ServiceLifecycle
 import Systemd
 import UnixSignals
 
@@ -146,7 +145,7 @@ struct Assembly {
         manager.ready(status: StatusLine.text(await engine.state))
         logger.tell(.ready, "Ready: answering at \(place).")
 
-        // The group ends the services in reverse: no tick follows the close of the socket, and the quote is saved after the last tick.
+        // They end in reverse: no tick follows the close of the socket, and the quote is saved after the last tick.
         var services: [any Service] = [
             CleanUp { await client.shutdown() },
             CleanUp {
@@ -181,13 +180,8 @@ struct Assembly {
                     status: { StatusLine.text(await engine.state) }))
         }
         services.append(CleanUp { manager.stopping() })
-        var groupLogger = logger
-        groupLogger.logLevel = max(.warning, logger.logLevel)
-        var group = ServiceGroupConfiguration(inOrder: services, logger: groupLogger)
-        group.gracefulShutdownSignals = Self.endingSignals.filter { reload == nil || $0 != .sighup }
-        group.maximumGracefulShutdownDuration = .seconds(5)
-        group.maximumCancellationDuration = .seconds(5)
-        try await ServiceGroup(configuration: group).run()
+        try await Services(services: services, executor: loop.executor, logger: logger)
+            .run(until: Self.endingSignals.filter { reload == nil || $0 != .sighup })
         logger.tell(.stopped, "Stopped.")
         withExtendedLifetime(signals) {}
         _ = consume lock

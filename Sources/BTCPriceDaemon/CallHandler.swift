@@ -54,7 +54,7 @@ struct CallHandler: Sendable {
             return Reply()
         case .retry(let source):
             guard let (retried, kept) = await engine.retry(source) else {
-                return .unknownSource(source ?? "", known: await names())
+                return .unknownSource(source ?? "", known: await requested())
             }
             await backfill?.retry()
             if !retried.isEmpty {
@@ -64,7 +64,9 @@ struct CallHandler: Sendable {
             }
             return .retried(retried, kept: kept, now: now())
         case .setSource(let source, let isOn):
-            guard let turned = await turn(source, isOn) else { return .unknownSource(source, known: await names()) }
+            guard let turned = await turn(source, isOn) else {
+                return .unknownSource(source, known: running.value.settings.sources.map(\.name))
+            }
             let without = turned.withoutSource.map(\.rawValue)
             if turned.isChange {
                 let note = without.isEmpty ? "" : " No source is left for \(without.joined(separator: ", "))."
@@ -112,9 +114,12 @@ struct CallHandler: Sendable {
         for index in reports.indices {
             reports[index].order = Int64(index + 1)
             let market = Market(reports[index].name, reports[index].market)
-            reports[index].lastPrice = record.lastPrices[reports[index].name]
             reports[index].way = record.ways[market]
-            (reports[index].bid, reports[index].ask) = (record.quotes[market]?.bid, record.quotes[market]?.ask)
+            // One that was switched off has no price since.
+            if reports[index].lastSuccess != nil {
+                reports[index].lastPrice = record.lastPrices[reports[index].name]
+                (reports[index].bid, reports[index].ask) = (record.quotes[market]?.bid, record.quotes[market]?.ask)
+            }
             reports[index].claim = isFresh ? record.claims[market] : nil
             reports[index].isElsewhere = elsewhere.contains(reports[index].name)
             reports[index].clockDifference = await engine.clockDifference(of: reports[index].name)
@@ -128,12 +133,10 @@ struct CallHandler: Sendable {
         return await engine.currencies.first
     }
 
-    /// The names of all sources, including those without a key.
-    private func names() async -> [String] {
-        let (settings, sources) = (running.value.settings, running.value.sources)
-        let usable = await engine.registry.entries.map(\.source.name)
-        let all = Set(usable + settings.currencies.flatMap { sources.unused($0.currency).map(\.name) })
-        return settings.sources.map(\.name).filter(all.contains)
+    /// The names of the sources that are requested.
+    private func requested() async -> [String] {
+        let names = Set(await engine.registry.entries.map(\.source.name))
+        return running.value.settings.sources.map(\.name).filter(names.contains)
     }
 
     private func currencies() async -> [CurrencyMessage] {

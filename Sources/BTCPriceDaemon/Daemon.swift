@@ -11,7 +11,7 @@ import UnixSignals
 
 package enum Daemon {
     /// Exit statuses (sysexits.h).
-    private enum Exit {
+    enum Exit {
         static let failure: Int32 = 1
         static let configuration: Int32 = 78
     }

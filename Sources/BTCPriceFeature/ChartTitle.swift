@@ -22,8 +22,9 @@ package struct ChartTitle: Sendable {
     private func known(since start: Int64) -> String {
         let range = span.range(now: now, first: start)
         let length = range.upperBound - range.lowerBound
-        guard span.end == nil, now - start < length - length / 20 else { return span.name }
-        return PriceTexts.since(minutes: (now - start) / 60)
+        guard start - range.lowerBound > length / 20 else { return span.name }
+        if span.end != nil { return "\(span.name), known in part" }
+        return now - start < 60 ? span.name : PriceTexts.since(minutes: (now - start) / 60)
     }
 
     /// `BTC/USD $68,901.23  24h +1.25 %  low $67,800.00  high $69,120.50`, cut to fit. A stale price and candles in doubt come first. A

@@ -125,7 +125,13 @@ package struct Program: Sendable {
                 // `-cEUR` is `-c EUR`, and `-vc` is `-v -c`.
                 name = first.name
                 text = first.value == nil ? nil : String(word.dropFirst(2))
-                if first.value == nil { rest = ["-\(word.dropFirst(2))"] + rest }
+                if first.value == nil {
+                    let others = word.dropFirst(2)
+                    guard self.option("-\(others.prefix(1))", among: options) != nil else {
+                        throw unknown(word, in: chosen)
+                    }
+                    rest = ["-\(others)"] + rest
+                }
             }
             guard let option = option(name, among: options) else { throw unknown(name, in: chosen) }
             if option.value == nil {

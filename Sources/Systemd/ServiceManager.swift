@@ -1,10 +1,14 @@
 import CSystemd
 import Glibc
+import Synchronization
 
 /// Reports the service's state to systemd (sd_notify(3)), without waiting until it is read. Without systemd, calls have no effect.
-package struct ServiceManager: Sendable {
+package final class ServiceManager: Sendable {
     /// How often systemd expects a sign of life; `nil` if it expects none (sd_watchdog_enabled(3)).
     package let watchdogInterval: Duration?
+
+    /// Whether the service is stopping. A reload that is under way then reports nothing more.
+    private let isStopping = Mutex(false)
 
     /// Reads systemd's settings from the environment.
     package init() {
@@ -14,14 +18,14 @@ package struct ServiceManager: Sendable {
 
     /// Reports that the service is up, with its status line.
     package func ready(status: String) {
-        notify("READY=1\nSTATUS=\(Self.oneLine(status))")
+        notifyUnlessStopping("READY=1\nSTATUS=\(Self.oneLine(status))")
     }
 
     /// Reports a reload of the configuration; ``ready(status:)`` follows (sd_notify(3), RELOADING=1).
     package func reloading() {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)
-        notify("RELOADING=1\nMONOTONIC_USEC=\(time.tv_sec * 1_000_000 + time.tv_nsec / 1000)")
+        notifyUnlessStopping("RELOADING=1\nMONOTONIC_USEC=\(time.tv_sec * 1_000_000 + time.tv_nsec / 1000)")
     }
 
     package func status(_ text: String) {
@@ -35,7 +39,16 @@ package struct ServiceManager: Sendable {
 
     /// Reports that the service is stopping. This is final.
     package func stopping() {
-        notify("STOPPING=1")
+        isStopping.withLock { isStopping in
+            isStopping = true
+            notify("STOPPING=1")
+        }
+    }
+
+    private func notifyUnlessStopping(_ state: String) {
+        isStopping.withLock { isStopping in
+            if !isStopping { notify(state) }
+        }
     }
 
     private func notify(_ state: String) {

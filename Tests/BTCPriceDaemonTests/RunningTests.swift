@@ -2,7 +2,6 @@ import BTCPriceCore
 import BTCPriceNetworking
 import Configuration
 import Logging
-import ServiceLifecycle
 import Synchronization
 import Systemd
 import TestSupport
@@ -44,6 +43,11 @@ import Testing
         await task.value
     }
 
+    private func run(_ services: [any Service]) async throws {
+        let logger = Logger(label: "t") { _ in LineLogHandler(log: Log<String>()) }
+        try await Services(services: services, executor: nil, logger: logger).run(until: [])
+    }
+
     struct Failing: Service {
         struct Failure: Error {}
         func run() async throws { throw Failure() }
@@ -59,10 +63,7 @@ import Testing
                 log.add("last tick")
             },
         ]
-        let group = ServiceGroup(
-            configuration: ServiceGroupConfiguration(
-                inOrder: services, logger: Logger(label: "t") { _ in LineLogHandler(log: Log<String>()) }))
-        await #expect(throws: Failing.Failure.self) { try await group.run() }
+        await #expect(throws: Failing.Failure.self) { try await run(services) }
         #expect(log.all == ["last tick", "save"])
     }
 
@@ -80,10 +81,7 @@ import Testing
             },
             Failing(),
         ]
-        let group = ServiceGroup(
-            configuration: ServiceGroupConfiguration(
-                inOrder: services, logger: Logger(label: "t") { _ in LineLogHandler(log: Log<String>()) }))
-        await #expect(throws: Failing.Failure.self) { try await group.run() }
+        await #expect(throws: Failing.Failure.self) { try await run(services) }
         #expect(log.all == ["save"])
         disk.continuation.finish()
     }

@@ -62,7 +62,9 @@ import Testing
             "unknown option '--send'. There is a command of that name: 'tool send'. See 'tool list --help'."
         ),
         ("list -x", "unknown option '-x'. See 'tool list --help'."),
-        ("list -qx", "unknown option '-x'. See 'tool list --help'."),
+        ("list -qx", "unknown option '-qx'. See 'tool list --help'."),
+        ("send -q-size 3 a", "unknown option '-q-size'. Did you mean '--size'? See 'tool send --help'."),
+        ("send a -q5", "unknown option '-q5'. See 'tool send --help'."),
         ("list --quiet=1", "--quiet has no value. See 'tool list --help'."),
         ("send a --size", "--size needs a value: -s, --size <number>. See 'tool send --help'."),
         (

@@ -41,4 +41,22 @@ def _():
     return f"{len(listed)} scenarios, {len(scenes)} scenes"
 
 
+@scenario("each target imports what it depends on: what is only linked is built for nothing")
+def _():
+    if not shutil.which("swift"):
+        raise Skip("swift is absent")
+    package = json.loads(subprocess.run(["swift", "package", "dump-package"], cwd=ROOT, capture_output=True, text=True, check=True).stdout)
+    superfluous = []
+    for target in (target for target in package["targets"] if target["type"] != "system"):
+        folder = ROOT / (target.get("path") or ("Tests/" if target["type"] == "test" else "Sources/") + target["name"])
+        text = "\n".join(path.read_text() for path in folder.rglob("*.swift"))
+        imported = set(re.findall(r"(?m)^(?:@\w+(?:\([^)]*\))? )*(?:\w+ )?import (?:struct |enum |func |class )?(\w+)", text))
+        for dependency in target["dependencies"]:
+            name = next(dependency[kind] for kind in ("product", "byName", "target") if kind in dependency)[0]
+            if name.replace("-", "_") not in imported:
+                superfluous.append(f"{target['name']}: {name}")
+    equal(superfluous, [])
+    return f"{len(package['targets'])} targets"
+
+
 main()

@@ -142,6 +142,11 @@ def _():
     assert seconds[0] != seconds[2], watched
     equal(btcctl(place, "watch", "--count", "0").status, 64)
     # A price that is not printed does not count.
+    refused = spawn([BINARIES / "btcctl", "watch", "-n1", "--max-uncertainty", "0.0001%", "--socket", place.socket], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    time.sleep(2.5)
+    equal(refused.poll(), None)
+    refused.terminate()
+    equal(refused.stdout.read(), b"")
     simulator.faults("* always refuse\n")
     wait_until(lambda: btcctl(place, "current", "--json").json["freshness"] == "stale", what="stale")
     loud, quiet = (btcctl(place, "current", *words) for words in ((), ("--quiet",)))

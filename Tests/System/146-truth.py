@@ -154,7 +154,8 @@ def _():
     listed = btcctl(place, "sources").out
     assert re.search(r"(?m)^-  binance .*\n    switched off: 'btcctl source binance on' switches it on", listed), listed
     assert "\nOff        : binance; 'btcctl source NAME on' switches it on\n" in btcctl(place, "status").out
-    equal(btcctl(place, "retry", "binance").status, 64)
+    assert not re.search(r"(?m)^-  binance .* \d.* never", listed), listed
+    equal(btcctl(place, "retry", "binance").err, "btcctl: 'binance' can't be retried or switched; these can: coinbase. See 'btcctl sources'.\n")
     daemon.process.send_signal(signal.SIGHUP)
     wait_until(lambda: any("configuration was reloaded" in line for line in daemon.lines), what="the reload")
     equal(uses()["binance"], "off")
@@ -166,6 +167,7 @@ def _():
     equal(fresh(place)["quote"]["source"], "coinbase")
     equal((source("binance", "on").status, source("binance", "on").status), (0, 0))
     wait_until(lambda: fresh(place)["quote"]["source"] == "binance", what="the first source")
+    assert "'nobody' can't be retried or switched; these can: binance, coinbase." in source("nobody", "off").err
     for words in (("nobody", "off"), ("binance", "out"), ("binance",)):
         equal(btcctl(place, "source", *words).status, 64, words)
     told = [re.sub(r"^\S+ ", "", line) for line in daemon.lines if "was switched" in line]

@@ -46,6 +46,9 @@ import Testing
         manager.status("68901.23")
         manager.alive()
         manager.stopping()
+        // A reload that was under way.
+        manager.reloading()
+        manager.ready(status: "up")
         Outbox.notifications.flush(within: .seconds(30))
         #expect(socket.received() == "READY=1\nSTATUS=up STOPPING=1")
         #expect(socket.received() == "STATUS=68901.23")

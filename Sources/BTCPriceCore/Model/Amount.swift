@@ -76,7 +76,8 @@ package struct Amount: Sendable, Hashable {
         }
         // `mBTC` usually means a thousandth of a bitcoin, so `m` is accepted only for money.
         guard let unit = named, thousands < 2 || unit.isMoney, let plain = Self.withoutCommas(number),
-            !(number.contains(",") && Self.hasSpaceInNumber(text)), Self.readings(number, of: unit) == nil
+            !(number.contains(",") && Self.hasSpaceInNumber(text)),
+            thousands > 0 || Self.readings(number, of: unit) == nil
         else { return nil }
         let digits = plain.utf8.count { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
         guard digits > 0, digits + thousands * 3 <= Price.mostDigits,
@@ -88,7 +89,8 @@ package struct Amount: Sendable, Hashable {
     }
 
     /// The two readings of a number whose only comma or point may be that of the thousands or that of the decimals; `nil` for any other
-    /// number. Money with commas has thousands, as `$70,000`, and bitcoin with a point has decimals: both are usual.
+    /// number. Money with commas has thousands, as `$70,000`, and bitcoin with a point has decimals: both are usual. Before `k` and `m`,
+    /// a point is that of decimals.
     private static func readings(_ number: Substring, of unit: Unit) -> (more: String, less: String)? {
         let separator: Character = unit == .btc ? "," : "."
         let parts = number.split(separator: separator, omittingEmptySubsequences: false)
@@ -149,9 +151,8 @@ package struct Amount: Sendable, Hashable {
         else {
             return decimal(number).map { "write \($0), not \(number): \(rule)" } ?? rule
         }
-        if let (more, less) = readings(
-            number, of: named ?? sign(String(name)) ?? Unit(name: String(name)) ?? .money(.usd))
-        {
+        let unit = named ?? sign(String(name)) ?? Unit(name: String(name))
+        if unit != nil || name.isEmpty, let (more, less) = readings(number, of: unit ?? .money(.usd)) {
             return "\(number) may mean \(more) or \(less): write one of them"
         }
         if number.count(where: \.isNumber) > Price.mostDigits { return "it has more than \(Price.mostDigits) digits" }

@@ -24,20 +24,25 @@ struct Parts: Sendable {
     let now: TimeSource
     let logger: Logger
 
+    /// Gives the sources to the parts that request them, and the settings to those that look when they need one.
+    func use(_ settings: Settings, _ sources: ConfiguredSources) async {
+        await engine.apply(sources.plans, budget: settings.budget, observes: settings.observeInterval)
+        // Before the ticker: the watchdog must allow the longer silence.
+        running.value = RunningSettings(settings: settings, sources: sources)
+        await backfill?.change(sources.backfill(settings))
+    }
+
     /// Applies the settings to all parts. The client has its own already: they may be invalid.
     func apply(_ settings: Settings, _ sources: ConfiguredSources) async {
-        await engine.apply(sources.plans, budget: settings.budget, observes: settings.observeInterval)
+        await use(settings, sources)
         sources.describe(await engine.registry, at: now().boottime, logger: logger)
         server.change(settings.currencies.map(\.currency))
         server.change(settings.limits)
-        // Before the ticker: the watchdog must allow the longer silence.
-        running.value = RunningSettings(settings: settings, sources: sources)
         await ticker.change(settings.intervals)
         await streams.change(settings.changeInterval)
         await rates.change(sources.rates)
         await control.change(idleAfter: settings.pauseWhenIdle)
         if let kept = settings.history { history?.change(kept.store) }
-        await backfill?.change(sources.backfill(settings))
         level.value = settings.logLevel
     }
 }

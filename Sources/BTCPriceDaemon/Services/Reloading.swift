@@ -4,7 +4,6 @@ import BTCPriceSocket
 import Configuration
 import Glibc
 import Logging
-import ServiceLifecycle
 import Systemd
 import UnixSignals
 
@@ -52,7 +51,7 @@ actor Reloading {
             var changed = sources
             if on { changed.off.remove(source) } else { changed.off.insert(source) }
             let isChange = changed.off != sources.off
-            if isChange { await parts.apply(settings, changed) }
+            if isChange { await parts.use(settings, changed) }
             return Turned(isChange: isChange, withoutSource: changed.withoutSource)
         }
     }
@@ -130,7 +129,7 @@ struct ReloadService: Service {
     }
 
     func run() async throws {
-        for await _ in signals.cancelOnGracefulShutdown() {
+        for await _ in signals {
             counts.value.begun += 1
             manager.reloading()
             counts.value.failure = await reloading.reload()

@@ -1,7 +1,6 @@
 import BTCPriceCore
 import BTCPriceNetworking
 import BTCPriceSocket
-import ServiceLifecycle
 import Synchronization
 import Systemd
 
@@ -45,25 +44,20 @@ struct WatchdogService: Service {
     let clock: TickClock
     let now: TimeSource
 
-    func run() async throws {
-        guard let interval = manager.watchdogInterval else {
-            try await gracefulShutdown()
-            return
-        }
-        await cancelWhenGracefulShutdown {
-            var pinged: UInt64 = 0
-            while !Task.isCancelled {
-                let signs = SignsOfLife(
-                    loopHasAnswered: server.lastBeat == pinged,
-                    tickerSilence: .milliseconds(now().boottime - heartbeat.lastBeat),
-                    longestSilence: running.value.longestSilence,
-                    isPaused: await isPaused())
-                if signs.isAlive { manager.alive() }
-                pinged += 1
-                server.ping(pinged)
-                // A third of systemd's timeout, so that one late wake-up is harmless.
-                do { try await clock.sleep(until: clock.now.advanced(by: interval / 3)) } catch { return }
-            }
+    func run() async {
+        guard let interval = manager.watchdogInterval else { return await Services.atTheEnd {} }
+        var pinged: UInt64 = 0
+        while !Task.isCancelled {
+            let signs = SignsOfLife(
+                loopHasAnswered: server.lastBeat == pinged,
+                tickerSilence: .milliseconds(now().boottime - heartbeat.lastBeat),
+                longestSilence: running.value.longestSilence,
+                isPaused: await isPaused())
+            if signs.isAlive { manager.alive() }
+            pinged += 1
+            server.ping(pinged)
+            // A third of systemd's timeout, so that one late wake-up is harmless.
+            do { try await clock.sleep(until: clock.now.advanced(by: interval / 3)) } catch { return }
         }
     }
 }

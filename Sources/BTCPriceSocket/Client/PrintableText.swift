@@ -38,12 +38,15 @@ extension Reply {
     /// - Throws: ``ClientError/refused(error:reason:)``, printable too.
     func printableResult() throws(ClientError) -> JSONValue {
         guard let error else { return parameters.printable }
-        // UnknownCurrency has no reason, but it lists the known currencies.
+        // UnknownCurrency and UnknownSource have no reason, but they list what is known.
         let known = (parameters["known"]?.arrayValue ?? []).compactMap(\.stringValue).joined(separator: ", ")
         let currencies = parameters["currency"]?.stringValue.map { known.isEmpty ? $0 : "\($0), only in \(known)" }
+        let sources = parameters["source"]?.stringValue.map {
+            "'\($0)' can't be retried or switched; these can: \(known)"
+        }
         // TooManyConnections has a limit with a name.
         let limit = parameters["limit"]?.stringValue.map { "\($0) is \(parameters["most"]?.integerValue ?? 0)" }
-        let reason = parameters["reason"]?.stringValue ?? currencies ?? limit
+        let reason = parameters["reason"]?.stringValue ?? currencies ?? sources ?? limit
         throw .refused(error: error.printable, reason: reason?.printable)
     }
 }

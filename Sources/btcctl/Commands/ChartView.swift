@@ -94,9 +94,9 @@ struct ChartView {
 
     private static func span(of text: String) throws(UsageError) -> ChartSpan {
         if let named = ChartSpan.named.first(where: { $0.name == text }) { return named }
-        guard let length = try? duration(text).components.seconds, length >= ChartSpan.least else {
-            throw UsageError("it is a duration of at least a minute, such as 1h, 3d or 1y, or all")
-        }
+        guard text.first?.isNumber == true else { throw UsageError("it is a duration, such as 1h, 3d or 1y, or all") }
+        let length = try duration(text).components.seconds
+        guard length >= ChartSpan.least else { throw UsageError("it is shorter than a minute") }
         return ChartSpan(.last(length), name: text.allSatisfy(\.isNumber) ? "\(text)s" : text)
     }
 
@@ -125,12 +125,20 @@ struct ChartView {
                         milliseconds: shown.lowerBound * 1000)..<Timestamp(milliseconds: shown.upperBound * 1000),
                     days: days)
                 requested = []
-                // Of a time long ago, only longer candles may be known.
-                for step in Candle.Step.allCases where step >= span.step(now: now) && requested.isEmpty {
-                    try History.request(asked, step, &connection) { candles, named in
-                        requested += candles
+                // Longer candles are known for longer: they come before the first shorter one.
+                for step in Candle.Step.allCases where step >= span.step(now: now) {
+                    let end = requested.first?.start ?? shown.upperBound
+                    guard span.start == .known ? requested.isEmpty : end - shown.lowerBound > step.seconds else {
+                        break
+                    }
+                    var older = asked
+                    older.span = asked.span.lowerBound..<Timestamp(milliseconds: end * 1000)
+                    var found: [Candle] = []
+                    try History.request(older, step, &connection) { candles, named in
+                        found += candles
                         currency = named
                     }
+                    requested = found.filter { $0.start + step.seconds <= end || requested.isEmpty } + requested
                 }
                 if now - shown.lowerBound <= 3600 {
                     var seconds: [Candle] = []

@@ -70,10 +70,9 @@ enum Control {
                 Words("state", "off or on.", count: 1...1, completion: .words(["off", "on"])),
             ])
     ) { line throws(UsageError) in
-        guard ["off", "on"].contains(line.words[1]) else {
-            throw UsageError("'\(line.words[1])' is neither off nor on")
-        }
-        return try run(.source(line.words[0], isOn: line.words[1] == "on"), line)
+        let state = line.words[1].lowercased()
+        guard ["off", "on"].contains(state) else { throw UsageError("'\(line.words[1])' is neither off nor on") }
+        return try run(.source(line.words[0], isOn: state == "on"), line)
     }
 
     private static func run(_ change: Change, _ line: ParsedLine) throws(UsageError) -> Int32 {

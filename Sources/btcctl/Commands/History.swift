@@ -134,7 +134,7 @@ enum History {
             for note in options.notes { Output.note(note) }
             guard count > 0 else { throw .nothingKnown(in: state, note: note) }
             if isTable {
-                let lines = HistoryText.table(table, width: Screen.size.width, isUnicode: Output.isUnicode)
+                let lines = HistoryText.table(table, width: Screen.size.width)
                 Output.line(lines.joined(separator: "\n"))
             }
             if let note { Output.note(note) }

@@ -167,8 +167,12 @@ extension ParsedLine {
         condition.above = try value(.above) { text throws(UsageError) in try take(text, example) }
         condition.below = try value(.below) { text throws(UsageError) in try take(text, example) }
         condition.change = try value(.change) { text throws(UsageError) in
-            text.hasSuffix("%")
-                ? .percent(try positive(text.dropLast(), "2% or 500").0) : .dollars(try take(text, "2% or 500"))
+            guard text.hasSuffix("%") else { return .dollars(try take(text, "2% or 500")) }
+            guard let percent = Price(String(text.dropLast())), percent > 0 else {
+                _ = try positive(text.dropLast(), "2% or 500")
+                throw UsageError("it is a positive number such as 2% or 500")
+            }
+            return .percent(percent)
         }
         if let code, let mistake = condition.mistake(in: code) { throw UsageError(mistake) }
         return condition

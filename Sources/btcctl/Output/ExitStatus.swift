@@ -51,7 +51,7 @@ struct Complaint: Error, Equatable {
             case .refused("\(ServiceInterface.name).PermissionDenied", _): .permissionDenied
             case .refused(PriceInterface.busy, _): .busy
             case .refused(PriceInterface.tooManyConnections, let limit): .tooManyConnections(limit)
-            case .refused(PriceInterface.unknownSource, _): .unknownSource
+            case .refused(PriceInterface.unknownSource, let reason): .unknownSource(reason)
             case .refused(PriceInterface.unknownCurrency, let reason),
                 .refused(HistoryInterface.unknownCurrency, let reason):
                 .unknownCurrency(reason)
@@ -176,10 +176,12 @@ struct Complaint: Error, Equatable {
             + "'usermod -aG \(Product.group) USER' (it counts from the next login).",
         status: ExitStatus.notPermitted)
 
-    static let unknownSource = Complaint(
-        word: "usage",
-        message: "There is no such source, or it needs a key or is switched off. See 'btcctl sources'.",
-        status: ExitStatus.usage)
+    /// - Parameter reason: Names the source, and those that can be retried or switched.
+    static func unknownSource(_ reason: String?) -> Complaint {
+        Complaint(
+            word: "usage", message: "\(reason ?? "This source can't be retried or switched"). See 'btcctl sources'.",
+            status: ExitStatus.usage)
+    }
 
     /// - Parameter reason: Names the currency that is not kept and those that are.
     static func unknownCurrency(_ reason: String?) -> Complaint {

@@ -32,22 +32,23 @@ struct HistoryText {
         [step == .day ? "Day (\(days == .utc ? "UTC" : "local"))" : "Time", "Open", "High", "Low", "Close", "Origin"]
     }
 
-    /// A table that is no wider than the terminal: if it must be, without the first price, and without the highest and the lowest one. What
-    /// is still too long is cut.
+    /// A table that is no wider than the terminal: if it must be, without the first price, and without the highest and the lowest one. The
+    /// notes on a candle that have no room beside it follow in lines of their own.
     /// - Parameter rows: The ``header`` and rows of candles.
-    static func table(_ rows: [[String]], width: Int, isUnicode: Bool) -> [String] {
-        func chosen(without left: [Int]) -> [[String]] {
-            rows.map { row in row.indices.filter { !left.contains($0) }.map { row[$0] } }
+    static func table(_ rows: [[String]], width: Int) -> [String] {
+        func parts(_ row: [String], without left: [Int]) -> (cells: [String], notes: String) {
+            let cells = row.indices.filter { !left.contains($0) }.map { row[$0] }
+            let origin = (cells.last ?? "").split(separator: ", ", maxSplits: 1)
+            guard origin.count > 1 else { return (cells, "") }
+            return (cells.dropLast() + [String(origin[0])], String(origin[1]))
         }
-        // The origin may be cut, because notes on the candle follow it.
-        let fits = { (rows: [[String]]) in
-            Table.lines(rows.map { $0.dropLast() + [String(($0.last ?? "").prefix(8))] }).allSatisfy {
-                $0.count <= width
-            }
+        let tables = [[], [1], [1, 2, 3]].map { left in rows.map { parts($0, without: left) } }
+        let fitting = tables.first { table in Table.lines(table.map(\.cells)).allSatisfy { $0.count <= width } }
+        let table = fitting ?? tables[tables.count - 1]
+        return zip(Table.lines(table.map(\.cells)), table).flatMap { line, row in
+            let whole = row.notes.isEmpty ? line : "\(line), \(row.notes)"
+            return whole.count <= width ? [whole] : [line] + Table.wrapped("    ", row.notes, width: width + 1)
         }
-        let tables = [[], [1], [1, 2, 3]].map(chosen)
-        let table = tables.first(where: fits) ?? tables[tables.count - 1]
-        return Table.lines(table).map { StyledLine($0).cut(to: width, isUnicode: isUnicode).text(isColored: false) }
     }
 
     func row(_ candle: Candle) -> [String] {

@@ -24,7 +24,7 @@ protocol WatchSink {
     /// Takes in the prices of the last minutes, before the first state.
     mutating func begin(with candles: [Candle])
     mutating func tell(_ note: String)
-    /// - Returns: Whether it printed the price.
+    /// - Returns: Whether it showed a price.
     mutating func show(_ message: StateMessage) -> Bool
     /// The daemon is gone, or the watch has ended for another reason. Called once for each kind of reason, until a state comes.
     mutating func lost(_ complaint: Complaint)
@@ -125,7 +125,7 @@ struct LineSink: WatchSink {
         if !output.isJSON { tellNotes(on: model, &before) }
         guard let line else { return false }
         lines.put((namesCurrency ? "\(currency) " : "") + (isColored ? colored(line, model) : line))
-        return true
+        return message.state.quote != nil
     }
 
     private func tellNotes(on model: PriceViewModel, _ before: inout Printed) {
@@ -190,7 +190,7 @@ struct BarSink: WatchSink {
         }
         guard let line = printer.line(message, at: now) else { return false }
         put(line)
-        return true
+        return message.state.quote != nil
     }
 
     mutating func lost(_ complaint: Complaint) {
@@ -251,7 +251,7 @@ struct TerminalSink: WatchSink {
         states[message.state.currency] = message
         lost = nil
         refresh()
-        return true
+        return message.state.quote != nil && output.requirements.refusal(of: message.state, at: .now()) == nil
     }
 
     mutating func tell(_ note: String) {
