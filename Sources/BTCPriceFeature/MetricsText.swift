@@ -44,7 +44,8 @@ package enum MetricsText {
 
     /// - Parameter quotes: Whether double quotes are escaped, too. In the help of the Prometheus text format, they are not.
     private static func escaped(_ text: String, _ quotes: Bool) -> String {
-        let text = text.replacing("\\", with: "\\\\").replacing("\n", with: "\\n")
-        return quotes ? text.replacing("\"", with: "\\\"") : text
+        var escapes: [Unicode.Scalar: String] = ["\\": "\\\\", "\n": "\\n"]
+        if quotes { escapes["\""] = "\\\"" }
+        return text.escaped(escapes)
     }
 }

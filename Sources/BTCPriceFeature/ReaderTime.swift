@@ -34,11 +34,10 @@ package enum ReaderTime {
         case "yesterday": return Reading(time: Timestamp(milliseconds: calendar.startOfDay(today - 1) * 1000))
         default: break
         }
-        if let match = text.wholeMatch(of: /-?(\d+)(s|mo?|h|d|w|y)/), let unit = units[match.2],
-            let number = Int64(match.1),
-            number <= longestAgo / unit
-        {
-            guard let months = ["mo": 1, "y": 12][match.2].map({ Int32(number) * $0 }) else {
+        let age = text.first == "-" ? text.dropFirst() : text[...]
+        let (digits, name) = (age.prefix(while: isDigit), age.drop(while: isDigit))
+        if let unit = units[name], let number = Int64(digits), number <= longestAgo / unit {
+            guard let months = ["mo": 1, "y": 12][name].map({ Int32(number) * $0 }) else {
                 return Reading(time: Timestamp(milliseconds: now.milliseconds - number * unit * 1000))
             }
             let then = calendar.moment(months, monthsBefore: now.wholeSeconds)
@@ -48,12 +47,11 @@ package enum ReaderTime {
             if number <= latest { return Reading(time: Timestamp(milliseconds: number * 1000)) }
             if text.count == 14 { return Reading(time: Timestamp(milliseconds: number)) }
         }
-        if text.wholeMatch(of: /\d\d?:\d\d(?::\d\d)?/) != nil {
+        if isClock(text) {
             let date = TimestampFormatter(isUTC: isUTC, isISO: true).date(of: now)
             return try reading("\(date)T\(text.count % 3 == 1 ? "0" : "")\(text)", isUTC: isUTC, now: now)
         }
-        let pattern = /(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d:\d\d)(?::(\d\d)(?:\.\d{1,9})?)?(Z|[+-]\d\d:?\d\d)?)?/
-        guard let match = text.wholeMatch(of: pattern), var parts = parts(match.output) else {
+        guard let written = Written(text), var parts = written.parts else {
             throw Mistake(
                 message:
                     "'\(text)' is not a time; write 24h or 7d (ago), yesterday, 14:30, 2026-08-25, 2026-08-25T14:30, 2026-08-25T14:30:05Z or @1795400000"
@@ -62,12 +60,12 @@ package enum ReaderTime {
         let day = parts.tm_mday
         let wall = Int64(timegm(&parts))
         guard parts.tm_mday == day else { throw Mistake(message: "there is no day '\(text.prefix(10))'") }
-        if let offset = match.output.6 {
+        if let offset = written.zone {
             guard let offset = seconds(ofOffset: offset) else { throw Mistake(message: "'\(text)' has no valid zone") }
             return Reading(time: Timestamp(milliseconds: (wall - offset) * 1000))
         }
         var moments = calendar.moments(at: wall)
-        if moments.isEmpty, match.output.4 == nil {
+        if moments.isEmpty, written.time == nil {
             let first = calendar.first(at: wall)
             guard calendar.wall(at: first) < wall + Candle.Step.day.seconds else {
                 throw Mistake(message: "there is no day '\(text)' in this time zone")
@@ -79,13 +77,14 @@ package enum ReaderTime {
         }
         return Reading(
             time: Timestamp(milliseconds: first * 1000),
-            second: moments.count > 1 && match.output.4 != nil ? Timestamp(milliseconds: moments[1] * 1000) : nil)
+            second: moments.count > 1 && written.time != nil ? Timestamp(milliseconds: moments[1] * 1000) : nil)
     }
 
     /// The midnight of UTC that begins the day which a text names, such as `2026-08-25` or `yesterday`; `nil` if it names no day.
     /// - Parameter time: What ``reading(_:isUTC:now:)`` has read.
     package static func utcDay(_ text: String, read time: Timestamp, isUTC: Bool, now: Timestamp) -> Timestamp? {
-        guard ["today", "yesterday"].contains(text) || text.wholeMatch(of: /\d{4}-\d\d-\d\d/) != nil else { return nil }
+        let written = Written(text)
+        guard ["today", "yesterday"].contains(text) || written != nil && written?.time == nil else { return nil }
         let date = TimestampFormatter(isUTC: isUTC, isISO: true).date(of: time)
         return try? reading(date, isUTC: true, now: now).time
     }
@@ -93,17 +92,81 @@ package enum ReaderTime {
     /// The last second of the year 9999.
     private static let latest: Int64 = 253_402_300_799
 
-    private typealias Match = (Substring, Substring, Substring, Substring, Substring?, Substring?, Substring?)
+    private static func isDigit(_ character: Character) -> Bool { ("0"..."9").contains(character) }
 
-    private static func parts(_ match: Match) -> tm? {
-        var parts = tm()
-        guard let year = Int32(match.1), let month = Int32(match.2), let day = Int32(match.3), year >= 1970,
-            let hour = Int32(match.4?.prefix(2) ?? "0"), let minute = Int32(match.4?.suffix(2) ?? "0"),
-            let second = Int32(match.5 ?? "0"), (1...12).contains(month), hour < 24, minute < 60, second < 60
-        else { return nil }
-        (parts.tm_year, parts.tm_mon, parts.tm_mday) = (year - 1900, month - 1, day)
-        (parts.tm_hour, parts.tm_min, parts.tm_sec) = (hour, minute, second)
-        return parts
+    /// Whether it is a time of day: `9:30`, `14:30` or `14:30:05`.
+    private static func isClock(_ text: String) -> Bool {
+        var reader = Reader(rest: text[...])
+        guard reader.digits(1...2) != nil, reader.take(":") != nil, reader.digits(2...2) != nil else { return false }
+        return reader.rest.isEmpty
+            || reader.take(":") != nil && reader.digits(2...2) != nil && reader.rest.isEmpty
+    }
+
+    /// Reads the parts of a text from its beginning.
+    private struct Reader {
+        var rest: Substring
+
+        /// Reads digits of ASCII; `nil` if there are fewer.
+        mutating func digits(_ count: ClosedRange<Int>) -> Substring? {
+            let digits = rest.prefix(while: isDigit).prefix(count.upperBound)
+            guard digits.count >= count.lowerBound else { return nil }
+            rest = rest[digits.endIndex...]
+            return digits
+        }
+
+        /// Reads one of these characters; `nil` if another one follows.
+        mutating func take(_ characters: String) -> Character? {
+            guard let first = rest.first, characters.contains(first) else { return nil }
+            return rest.removeFirst()
+        }
+    }
+
+    /// A date, perhaps with a time of day and a zone, as it is written.
+    private struct Written {
+        let year, month, day: Substring
+        /// `14:30`
+        private(set) var time: Substring?
+        private(set) var second: Substring?
+        /// `Z`, `+02:00` or `+0200`
+        private(set) var zone: Substring?
+
+        /// - Returns: `nil` for any other text.
+        init?(_ text: String) {
+            var reader = Reader(rest: text[...])
+            guard let year = reader.digits(4...4), reader.take("-") != nil, let month = reader.digits(2...2),
+                reader.take("-") != nil, let day = reader.digits(2...2)
+            else { return nil }
+            (self.year, self.month, self.day) = (year, month, day)
+            guard !reader.rest.isEmpty else { return }
+            guard reader.take("T ") != nil else { return nil }
+            time = reader.rest.prefix(5)
+            guard reader.digits(2...2) != nil, reader.take(":") != nil, reader.digits(2...2) != nil else { return nil }
+            if reader.take(":") != nil {
+                second = reader.digits(2...2)
+                guard second != nil, reader.take(".") == nil || reader.digits(1...9) != nil else { return nil }
+            }
+            guard !reader.rest.isEmpty else { return }
+            zone = reader.rest
+            guard let sign = reader.take("Z+-") else { return nil }
+            if sign != "Z" {
+                guard reader.digits(2...2) != nil else { return nil }
+                _ = reader.take(":")
+                guard reader.digits(2...2) != nil else { return nil }
+            }
+            guard reader.rest.isEmpty else { return nil }
+        }
+
+        /// `nil` if a number is out of its range; the day may be.
+        var parts: tm? {
+            var parts = tm()
+            guard let year = Int32(year), let month = Int32(month), let day = Int32(day), year >= 1970,
+                let hour = Int32(time?.prefix(2) ?? "0"), let minute = Int32(time?.suffix(2) ?? "0"),
+                let second = Int32(second ?? "0"), (1...12).contains(month), hour < 24, minute < 60, second < 60
+            else { return nil }
+            (parts.tm_year, parts.tm_mon, parts.tm_mday) = (year - 1900, month - 1, day)
+            (parts.tm_hour, parts.tm_min, parts.tm_sec) = (hour, minute, second)
+            return parts
+        }
     }
 
     private static func seconds(ofOffset text: Substring) -> Int64? {

@@ -29,11 +29,11 @@ def size(binary):
     return f"{os.path.getsize(BINARIES / binary) / 1e6:.1f} MB with symbols"
 
 
-@scenario("the client contains neither full Foundation, NIO nor libsystemd")
+@scenario("the client contains neither full Foundation, NIO, libsystemd nor regular expressions")
 def _():
     equal(linked("btcctl"), "")
     names = symbols("btcctl")
-    for symbol in ("sd_notify", "NIOCore", "NIOPosix", "$s10Foundation", "18BTCPriceNetworking"):
+    for symbol in ("sd_notify", "NIOCore", "NIOPosix", "$s10Foundation", "18BTCPriceNetworking", "17_StringProcessing", "12_RegexParser"):
         assert not re.search(rf" \S*{re.escape(symbol)}", names), symbol
     return size("btcctl")
 

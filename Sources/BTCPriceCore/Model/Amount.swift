@@ -173,14 +173,14 @@ package struct Amount: Sendable, Hashable {
         switch (commas, points) {
         case (0, 0), (0, 1): return String(number)
         // `1.000.000`
-        case (0, _): return isGrouped(number, by: ".") ? String(number.replacing(".", with: "")) : nil
+        case (0, _): return isGrouped(number, by: ".") ? number.filter { $0 != "." } : nil
         // `0,5`, `1.000,50`
         case (1, _):
             let parts = number.split(separator: ",", omittingEmptySubsequences: false)
             return isGrouped(parts[0], by: ".") && !parts[1].contains(".")
-                ? "\(parts[0].replacing(".", with: "")).\(parts[1])" : nil
+                ? "\(parts[0].filter { $0 != "." }).\(parts[1])" : nil
         // `12,34,567`
-        case (_, 0): return number.suffix(4).first == "," ? String(number.replacing(",", with: "")) : nil
+        case (_, 0): return number.suffix(4).first == "," ? number.filter { $0 != "," } : nil
         default: return nil
         }
     }

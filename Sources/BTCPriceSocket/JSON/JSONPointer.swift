@@ -1,3 +1,5 @@
+import BTCPriceCore
+
 /// A JSON pointer (RFC 6901): where a value is in a body, `/data/0/last`.
 package struct JSONPointer: Sendable, Hashable, CustomStringConvertible {
     /// The names of members and the indices of elements, unescaped.
@@ -8,16 +10,19 @@ package struct JSONPointer: Sendable, Hashable, CustomStringConvertible {
         guard text.isEmpty || text.first == "/" else { return nil }
         var tokens: [String] = []
         for part in text.split(separator: "/", omittingEmptySubsequences: false).dropFirst() {
-            let escapes = part.split(separator: "~", omittingEmptySubsequences: false).dropFirst()
-            guard escapes.allSatisfy({ $0.first == "0" || $0.first == "1" }) else { return nil }
-            tokens.append(String(part.replacing("~1", with: "/").replacing("~0", with: "~")))
+            let texts = part.split(separator: "~", omittingEmptySubsequences: false)
+            guard texts.dropFirst().allSatisfy({ $0.first == "0" || $0.first == "1" }) else { return nil }
+            tokens.append(
+                texts.dropFirst().reduce(into: String(texts[0])) {
+                    $0 += ($1.first == "0" ? "~" : "/") + $1.dropFirst()
+                })
         }
         self.tokens = tokens
     }
 
     /// A text as one token of a pointer.
     package static func escaped(_ text: String) -> String {
-        text.replacing("~", with: "~0").replacing("/", with: "~1")
+        text.escaped(["~": "~0", "/": "~1"])
     }
 
     /// The value at this place; `nil` if there is none (section 4).

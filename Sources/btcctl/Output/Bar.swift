@@ -45,7 +45,7 @@ enum Bar: String, CaseIterable {
         }
 
         /// The price without its time.
-        var short: String { String(text[..<(text.firstRange(of: " (")?.lowerBound ?? text.endIndex)]) }
+        var short: String { String(text[..<(text.place(of: " (") ?? text.endIndex)]) }
 
         /// The classes for a style sheet. Only a current, confirmed price has a direction.
         var classes: [String] {
@@ -77,7 +77,8 @@ enum Bar: String, CaseIterable {
         case .i3blocks: Self.block(content)
         case .polybar:
             content.color.map { "%{F\($0)}\(content.text)%{F-}" } ?? content.text
-        case .plain: content.isInDoubt ? content.text.replacing(content.short, with: "\(content.short)?") : content.text
+        case .plain:
+            content.isInDoubt ? "\(content.short)?\(content.text.dropFirst(content.short.count))" : content.text
         }
     }
 
@@ -95,7 +96,7 @@ enum Bar: String, CaseIterable {
 
     /// Escapes text for Pango markup, which Waybar reads.
     private static func markup(_ text: String) -> String {
-        text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
+        text.escaped(["&": "&amp;", "<": "&lt;", ">": "&gt;"])
     }
 }
 
