@@ -110,7 +110,7 @@ package enum Daemon {
         }
     }
 
-    /// Blocks the signals that end the daemon, in this thread and those it starts, until the service group handles them. A signal
+    /// Blocks the signals that end the daemon, in this thread and those it starts, until the services handle them. A signal
     /// during the start then stops the daemon in order instead of killing it.
     private static func holdSignals() {
         var signals = sigset_t()

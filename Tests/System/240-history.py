@@ -29,6 +29,11 @@ def table(place, name="minute", currency="USD"):
         rows = database.execute(
             f"SELECT start, open, high, low, close, ticks, fresh, origin, doubtful, seconds FROM {name} WHERE currency = ? ORDER BY start", [currency])
         return {row[0]: [Decimal(price) / 10**8 for price in row[1:5]] + list(row[5:]) for row in rows}
+    except sqlite3.OperationalError as error:
+        # The tables are made in the background, after the first price.
+        if "no such table" not in str(error):
+            raise
+        return {}
     finally:
         database.close()
 
