@@ -125,12 +125,16 @@ struct ChartView {
                         milliseconds: shown.lowerBound * 1000)..<Timestamp(milliseconds: shown.upperBound * 1000),
                     days: days)
                 requested = []
-                // Longer candles are known for longer: they come before the first shorter one.
-                for step in Candle.Step.allCases where step >= span.step(now: now) {
-                    let end = requested.first?.start ?? shown.upperBound
-                    guard span.start == .known ? requested.isEmpty : end - shown.lowerBound > step.seconds else {
-                        break
-                    }
+                // Seconds are known for an hour, and longer candles for longer: these come first, up to the first shorter one.
+                let shortest = now - shown.lowerBound <= 3600 ? .second : span.step(now: now)
+                for step in Candle.Step.allCases where step >= shortest {
+                    let first = requested.first?.start
+                    let isEnough =
+                        span.start == .known
+                        ? first != nil : (first ?? shown.upperBound) - shown.lowerBound <= step.seconds
+                    guard !isEnough else { break }
+                    // A longer candle is whole, also if shorter ones are known of its end.
+                    let end = first.map { step.start(of: $0 + step.seconds - 1) } ?? shown.upperBound
                     var older = asked
                     older.span = asked.span.lowerBound..<Timestamp(milliseconds: end * 1000)
                     var found: [Candle] = []
@@ -138,14 +142,7 @@ struct ChartView {
                         found += candles
                         currency = named
                     }
-                    requested = found.filter { $0.start + step.seconds <= end || requested.isEmpty } + requested
-                }
-                if now - shown.lowerBound <= 3600 {
-                    var seconds: [Candle] = []
-                    try History.request(asked, .second, &connection) { candles, _ in seconds += candles }
-                    // The candles of seconds may begin later than the span. Before them, use the candles of minutes.
-                    let first = seconds.first.map { Candle.Step.minute.start(of: $0.start + 59) } ?? .max
-                    requested = requested.filter { $0.start < first } + seconds.filter { $0.start >= first }
+                    if !found.isEmpty { requested = found + requested.filter { $0.start >= end } }
                 }
             }
             return try connection.getPrice(in: Connecting.currency(named)).state
