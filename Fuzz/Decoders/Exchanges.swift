@@ -1,7 +1,6 @@
 import BTCPriceFeature
 import BTCPriceSocket
 import Configuration
-import NIOHTTP1
 
 @testable import BTCPriceCore
 @testable import BTCPriceNetworking
@@ -22,10 +21,13 @@ private func answer(_ input: [UInt8]) -> HTTPResponse {
     // The HTTP parser accepts no other status.
     let status = head.first.flatMap { Int($0) }.flatMap { (100...999).contains($0) ? $0 : nil } ?? 200
     let date = header(2).flatMap { VenueTime.milliseconds(fromHTTPDate: $0) == nil ? nil : $0 } ?? standardDate
-    var headers = HTTPHeaders([("date", date)])
-    if let pause = header(1) { headers.add(name: "retry-after", value: pause) }
-    if let encoding = header(3) { headers.add(name: "content-encoding", value: encoding) }
-    return HTTPResponse(status: status, headers: headers, body: Array(input[end...].dropFirst()))
+    let fields = [("Date", date), ("Retry-After", header(1)), ("Content-Encoding", header(3))]
+    // As the parser does, a line that is no field is refused.
+    let lines = fields.compactMap { name, value in value.map { Array("\(name): \($0)".utf8) } }
+        .filter { HTTPField(0..<$0.count, in: $0.span) != nil }
+    return HTTPResponse(
+        status: status, fields: HTTPFields(lines.flatMap { $0 + Array("\r\n".utf8) }[...]),
+        body: input[end...].dropFirst())
 }
 
 /// Reads a response, and checks the result against the invariants that the rest of the daemon relies on.

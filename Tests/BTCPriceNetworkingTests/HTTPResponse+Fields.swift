@@ -1,5 +1,3 @@
-import NIOHTTP1
-
 @testable import BTCPriceNetworking
 
 extension HTTPResponse {
@@ -8,9 +6,8 @@ extension HTTPResponse {
         status: Int, retryAfter: String? = nil, date: String? = nil, age: String? = nil, encoding: String? = nil,
         body: [UInt8]
     ) {
-        let fields = [("retry-after", retryAfter), ("date", date), ("age", age), ("content-encoding", encoding)]
-        self.init(
-            status: status, headers: HTTPHeaders(fields.compactMap { name, value in value.map { (name, $0) } }),
-            body: body)
+        let fields = [("Retry-After", retryAfter), ("Date", date), ("Age", age), ("Content-Encoding", encoding)]
+        let lines = fields.map { name, value in value.map { "\(name): \($0)\r\n" } ?? "" }.joined()
+        self.init(status: status, fields: HTTPFields(Array(lines.utf8)[...]), body: body[...])
     }
 }

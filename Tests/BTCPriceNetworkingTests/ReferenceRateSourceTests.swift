@@ -1,6 +1,5 @@
 import BTCPriceCore
 import Configuration
-import NIOHTTP1
 import TestSupport
 import Testing
 
@@ -14,7 +13,7 @@ import Testing
         guard let source = ReferenceRateSource.all.first(where: { $0.name == name }) else { return "no source" }
         do throws(PriceLoadingError) {
             let table = try ReferenceRateSource.table(
-                HTTPResponse(status: status, headers: [:], body: Array(body.utf8)), source.description,
+                HTTPResponse(status: status, body: Array(body.utf8)), source.description,
                 at: Self.present)
             let rates = table.rates.sorted { $0.key.rawValue < $1.key.rawValue }
             return rates.map { "\($0.key) \($0.value.value)" }.joined(separator: ", ")

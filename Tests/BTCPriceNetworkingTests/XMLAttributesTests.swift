@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct XMLAttributesTests {
     private func json(_ document: String) -> String? {
-        XMLAttributes.json(Array(document.utf8), of: "R").map { String(decoding: $0.text, as: UTF8.self) }
+        XMLAttributes.json(Array(document.utf8)[...], of: "R").map { String(decoding: $0.text, as: UTF8.self) }
     }
 
     @Test(arguments: [

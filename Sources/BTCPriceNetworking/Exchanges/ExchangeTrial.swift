@@ -1,6 +1,5 @@
 package import BTCPriceCore
 import BTCPriceSocket
-import NIOHTTP1
 
 /// One request to an exchange, or a saved body, and what its description finds there, for who writes a description.
 package struct ExchangeTrial: Sendable {
@@ -47,7 +46,7 @@ package struct ExchangeTrial: Sendable {
         var description = exchange.description
         // When it was saved is not known, so it is not old.
         if description.timeMeaning == .reply { description.timeMeaning = .book }
-        let response = HTTPResponse(status: 200, headers: [:], body: body)
+        let response = HTTPResponse(status: 200, body: body[...])
         isGood = report(response, description, description.markets, onlyFound: true) > 0
         if !isGood {
             lines = []
@@ -64,7 +63,7 @@ package struct ExchangeTrial: Sendable {
     }
 
     package init(_ source: ReferenceRateSource, body: [UInt8]) {
-        let (description, response) = (source.description, HTTPResponse(status: 200, headers: [:], body: body))
+        let (description, response) = (source.description, HTTPResponse(status: 200, body: body[...]))
         report(
             Result { () throws(PriceLoadingError) in
                 try ReferenceRateSource.table(response, description, at: ObservationTime.now().wall)

@@ -6,8 +6,8 @@ enum XMLAttributes {
     /// - Parameter element: The name of the elements.
     /// - Returns: An array with an object of each such element that has attributes, in their order: `[{"time": "2026-11-20"}, {"currency":
     ///   "CZK", "rate": "24.527"}]`; `nil` if there is none, or the document is not well formed.
-    static func json(_ document: [UInt8], of element: String) -> JSONValue? {
-        var rest = document[...]
+    static func json(_ document: ArraySlice<UInt8>, of element: String) -> JSONValue? {
+        var rest = document
         var rows: [UInt8] = []
         while let open = rest.firstIndex(of: UInt8(ascii: "<")) {
             rest = rest[(open + 1)...]

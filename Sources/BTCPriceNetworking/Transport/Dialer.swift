@@ -1,5 +1,4 @@
 import NIOCore
-import NIOHTTP1
 import NIOPosix
 import NIOSOCKS
 import NIOSSL
@@ -41,8 +40,8 @@ final class Dialer: @unchecked Sendable {
 /// One connection that is being opened. It is a handler in the channel's pipeline until the connection is open.
 // Accessed on the event loop's thread only, except for its constants.
 final class Dial: ChannelInboundHandler, RemovableChannelHandler, @unchecked Sendable {
-    typealias InboundIn = HTTPClientResponsePart
-    typealias OutboundOut = HTTPClientRequestPart
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
     /// Called once, with the open channel or the reason why there is none. The channel has no handler that reads what the server sends.
     typealias Completion = (Result<any Channel, HTTPError>) -> Void
 
@@ -64,8 +63,8 @@ final class Dial: ChannelInboundHandler, RemovableChannelHandler, @unchecked Sen
     private var completion: Completion?
     /// The timeout for the whole opening.
     private var deadline: Scheduled<Void>?
-    /// Counts the bytes of the proxy's response.
-    private let meter = ResponseMeter()
+    /// Reads the proxy's response to CONNECT.
+    private var parser = HTTPResponseParser(to: .connect)
 
     /// - Parameters:
     ///   - receiveBuffer: Determines how much is read at once.
@@ -144,15 +143,9 @@ final class Dial: ChannelInboundHandler, RemovableChannelHandler, @unchecked Sen
             switch dialer.proxy(to: origin) {
             case .http:
                 stage = .tunnelling
-                try pipeline.addHTTPClientCodec(meter, before: self)
                 let authority = origin.authority
-                meter.reset()
-                channel.write(
-                    HTTPClientRequestPart.head(
-                        HTTPRequestHead(
-                            version: .http1_1, method: .CONNECT, uri: authority, headers: ["Host": authority])),
-                    promise: nil)
-                channel.writeAndFlush(HTTPClientRequestPart.end(nil), promise: nil)
+                let request = ByteBuffer(string: "CONNECT \(authority) HTTP/1.1\r\nHost: \(authority)\r\n\r\n")
+                channel.writeAndFlush(request, promise: nil)
             case .socks5:
                 stage = .shakingHands
                 let target = origin.address.map(SOCKSAddress.address) ?? .domain(origin.host, port: origin.port)
@@ -161,21 +154,6 @@ final class Dial: ChannelInboundHandler, RemovableChannelHandler, @unchecked Sen
             }
         } catch {
             end(.failure(.other(error)))
-        }
-    }
-
-    /// The tunnel is open: removes the HTTP handlers used for the proxy.
-    private func leaveProxy(_ channel: any Channel) {
-        stage = .shakingHands
-        meter.complete()
-        channel.pipeline.syncOperations.removeHTTPClientCodec(meter, on: channel.eventLoop) { result in
-            guard case .shakingHands = self.stage else { return }
-            do {
-                try result.get()
-                try self.secure(channel)
-            } catch {
-                self.end(.failure(.other(error)))
-            }
         }
     }
 
@@ -210,17 +188,23 @@ final class Dial: ChannelInboundHandler, RemovableChannelHandler, @unchecked Sen
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard case .tunnelling = stage else { return }
-        if case .head(let head) = unwrapInboundIn(data), !(200..<300).contains(head.status.code) {
-            return end(
-                .failure(
-                    head.status == .proxyAuthenticationRequired
-                        ? .proxyWantsPassword : .proxyRefused("HTTP \(head.status.code)")))
+        let response: HTTPResponse?
+        do throws(HTTPError) {
+            response = try parser.take(unwrapInboundIn(data).readableBytesView)
+        } catch {
+            guard case .malformed(let reason) = error else { return end(.failure(error)) }
+            return end(.failure(.proxyRefused("its response is not valid: \(reason)")))
         }
-        guard case .end = unwrapInboundIn(data) else { return }
-        guard meter.body == 0 else {
+        guard let response else { return }
+        guard (200..<300).contains(response.status) else {
+            return end(
+                .failure(response.status == 407 ? .proxyWantsPassword : .proxyRefused("HTTP \(response.status)")))
+        }
+        // Nothing can have come from the server yet.
+        guard parser.rest.isEmpty else {
             return end(.failure(.proxyRefused("it sends data before the server was connected")))
         }
-        leaveProxy(context.channel)
+        do { try secure(context.channel) } catch { end(.failure(.other(error))) }
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
@@ -242,45 +226,7 @@ final class Dial: ChannelInboundHandler, RemovableChannelHandler, @unchecked Sen
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        let error = HTTPError(onConnection: error)
-        guard case .tunnelling = stage else { return end(.failure(error)) }
-        // Nothing has come from the server yet.
-        switch error {
-        case .malformed(let reason): end(.failure(.proxyRefused("its response is not valid: \(reason)")))
-        case .tooLong(let limit): end(.failure(.proxyRefused("its response has more than \(limit) bytes")))
-        default: end(.failure(error))
-        }
-    }
-}
-
-extension ChannelPipeline.SynchronousOperations {
-    /// Adds the HTTP/1.1 handlers of a client in front of `handler`.
-    /// - Parameters:
-    ///   - meter: Counts the bytes of the responses.
-    ///   - leftOverBytes: What happens to bytes after a response that changes the protocol.
-    func addHTTPClientCodec(
-        _ meter: ResponseMeter, before handler: any ChannelHandler,
-        leftOverBytes: RemoveAfterUpgradeStrategy = .dropBytes
-    ) throws {
-        try addHandlers(
-            [
-                meter, HTTPRequestEncoder(),
-                ByteToMessageHandler(HTTPResponseDecoder(leftOverBytesStrategy: leftOverBytes)),
-            ], position: .before(handler))
-    }
-
-    fileprivate func removeHTTPClientCodec(
-        _ meter: ResponseMeter, on eventLoop: any EventLoop, _ body: @escaping (Result<Void, any Error>) -> Void
-    ) {
-        do {
-            let removals = [
-                removeHandler(meter), removeHandler(try handler(type: HTTPRequestEncoder.self)),
-                removeHandler(try handler(type: ByteToMessageHandler<HTTPResponseDecoder>.self)),
-            ]
-            EventLoopFuture.andAllSucceed(removals, on: eventLoop).assumeIsolated().whenComplete(body)
-        } catch {
-            body(.failure(error))
-        }
+        end(.failure(HTTPError(onConnection: error)))
     }
 }
 
@@ -299,11 +245,6 @@ extension HTTPError {
     /// The error for a connection that was open, or that a proxy was to open.
     init(onConnection error: any Error) {
         switch error {
-        case let error as HTTPError: self = error
-        case HTTPParserError.invalidEOFState: self = .closedEarly
-        case HTTPParserError.headerOverflow: self = .malformed("more headers than are allowed")
-        case let error as HTTPParserError: self = .malformed("\(error)")
-        case let error as NIOHTTPDecoderError: self = .malformed("\(error)")
         case let error as IOError: self = .lost(errno: error.errnoCode)
         // Closed without TLS's close_notify: the framing shows whether the response was complete.
         case NIOSSLError.uncleanShutdown: self = .closedEarly

@@ -1,11 +1,10 @@
 import NIOCore
-import NIOHTTP1
 
 /// One connection, which sends one request at a time. It is the last handler in its channel's pipeline.
 // Accessed on the event loop's thread only, except for its constants.
 final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
-    typealias InboundIn = HTTPClientResponsePart
-    typealias OutboundOut = HTTPClientRequestPart
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
 
     private enum Stage {
         case opening(Dial)
@@ -18,8 +17,7 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
     private let pool: ConnectionPool
     private var stage = Stage.closed
     private var pending: PendingRequest?
-    private let meter = ResponseMeter()
-    private var collector = HTTPResponseCollector()
+    private var parser = HTTPResponseParser()
     /// When it became ready, or its last response was complete.
     private var since = NIODeadline.now()
     private var opened = NIODeadline.now()
@@ -118,7 +116,6 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
         opened = since
         do {
             try channel.pipeline.syncOperations.addHandler(self)
-            try channel.pipeline.syncOperations.addHTTPClientCodec(meter, before: self)
         } catch {
             return close(.other(error))
         }
@@ -132,19 +129,16 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
     // MARK: - Requests
 
     private func send(_ pending: PendingRequest, on channel: any Channel) {
-        let request = pending.request
-        meter.reset(longestBody: request.longestBody)
-        collector = HTTPResponseCollector(longestBody: request.longestBody)
-        let head = request.head(userAgent: pool.dialer.context.settings.userAgent)
-        channel.write(HTTPClientRequestPart.head(head), promise: nil)
-        channel.writeAndFlush(HTTPClientRequestPart.end(nil), promise: nil)
+        parser = HTTPResponseParser(longestBody: pending.request.longestBody)
+        let bytes = pending.request.bytes(userAgent: pool.dialer.context.settings.userAgent)
+        channel.writeAndFlush(bytes, promise: nil)
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         // If no response is due, these bytes would be taken for the next one.
         guard pending != nil || unwanted != nil else { return close() }
         do throws(HTTPError) {
-            if let response = try collector.take(unwrapInboundIn(data)) { finish(response) }
+            if let response = try parser.take(unwrapInboundIn(data).readableBytesView) { finish(response) }
         } catch {
             close(error)
         }
@@ -153,15 +147,15 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
     private func finish(_ response: HTTPResponse) {
         let pending = pending.take()
         unwanted.take()?.cancel()
-        meter.complete()
         since = .now()
-        if !collector.keepsConnection(meter) || isDraining { close() }
+        if !parser.keepsConnection || isDraining { close() }
         pending?.finish(.success(response))
     }
 
     // MARK: - Other channel events
 
     func channelInactive(context: ChannelHandlerContext) {
+        if pending != nil || unwanted != nil, let response = parser.closed() { return finish(response) }
         fail(.closedEarly)
     }
 
@@ -176,7 +170,7 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
 
     private func fail(_ error: HTTPError) {
         guard case .ready = stage else { return }
-        guard isReused, meter.isEmpty, error.isLoss, pending != nil else { return close(error) }
+        guard isReused, parser.isEmpty, error.isLoss, pending != nil else { return close(error) }
         // The server closed a kept connection and sent no byte of a response. The others are as old.
         close(.keptConnectionClosed)
         pool.drop(to: origin)

@@ -1,6 +1,6 @@
 import FoundationEssentials
 import Glibc
-import NIOHTTP1
+import NIOCore
 
 /// A GET request that is parsed once and sent many times.
 package struct HTTPRequest: Sendable {
@@ -31,8 +31,8 @@ package struct HTTPRequest: Sendable {
     package let origin: Origin
     /// The longest body of the response, bytes.
     let longestBody: Int
-    private let target: String
-    private let headers: HTTPHeaders
+    /// The request line and the headers, except for the last ones and the empty line.
+    private let head: ByteBuffer
 
     /// - Parameters:
     ///   - url: The complete URL, `http` or `https`.
@@ -48,14 +48,14 @@ package struct HTTPRequest: Sendable {
         origin = Origin(isSecure: isSecure, host: host, port: parts.port ?? (isSecure ? 443 : 80))
         let path = parts.percentEncodedPath.isEmpty ? "/" : parts.percentEncodedPath
         let query = parts.percentEncodedQuery.map { "?\($0)" } ?? ""
-        target = path + query
-        // Without it, a server may use any coding (RFC 9110, section 12.5.3).
-        var all = HTTPHeaders([("Host", origin.hostField), ("Accept-Encoding", "identity")])
+        // Without Accept-Encoding, a server may use any coding (RFC 9110, section 12.5.3).
+        var head = ByteBuffer(
+            string: "GET \(path)\(query) HTTP/1.1\r\nHost: \(origin.hostField)\r\nAccept-Encoding: identity\r\n")
         for header in headers {
             guard Self.isSendable(header.name), Self.isSendable(header.value) else { return nil }
-            all.add(name: header.name, value: header.value)
+            head.writeString("\(header.name): \(header.value)\r\n")
         }
-        self.headers = all
+        self.head = head
         self.longestBody = longestBody
     }
 
@@ -71,10 +71,15 @@ package struct HTTPRequest: Sendable {
         return inet_pton(AF_INET6, address, &bytes) == 1 ? address : nil
     }
 
-    func head(userAgent: String) -> HTTPRequestHead {
-        var headers = headers
-        headers.add(name: "User-Agent", value: userAgent)
-        return HTTPRequestHead(version: .http1_1, method: .GET, uri: target, headers: headers)
+    /// The request as sent.
+    /// - Parameter more: Headers after the others.
+    func bytes(userAgent: String, more: KeyValuePairs<String, String> = [:]) -> ByteBuffer {
+        var bytes = head
+        bytes.writeString("User-Agent: ")
+        bytes.writeString(userAgent)
+        for (name, value) in more { bytes.writeString("\r\n\(name): \(value)") }
+        bytes.writeStaticString("\r\n\r\n")
+        return bytes
     }
 
     /// Whether a text is allowed in a header: it contains no control character, such as a line end.

@@ -24,7 +24,7 @@ extension HTTPResponse {
     }
 
     /// The body without a byte order mark (RFC 8259, section 8.1).
-    private var text: ArraySlice<UInt8> { body.starts(with: "\u{FEFF}".utf8) ? body[3...] : body[...] }
+    private var text: ArraySlice<UInt8> { body.starts(with: "\u{FEFF}".utf8) ? body.dropFirst(3) : body }
 
     /// The error for an unexpected body, with a description of the body.
     var unexpectedBody: PriceLoadingError { .invalidData(bodyShape) }

@@ -1,21 +1,13 @@
-package import NIOHTTP1
-
 package struct HTTPResponse: Sendable {
-    /// The status code, 200 to 999.
+    /// The status code, 101 or 200 to 999.
     package let status: Int
-    /// The headers, in the order received.
-    package let headers: HTTPHeaders
+    package var fields = HTTPFields()
     /// The body without its transfer coding. A content coding is not decoded.
-    package let body: [UInt8]
+    package let body: ArraySlice<UInt8>
 
     /// The value of the first header with this name, without surrounding white space.
-    package func header(_ name: String) -> String? {
-        guard let value = headers.first(name: name) else { return nil }
-        var text = value.utf8[...]
-        while let byte = text.first, byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") { text.removeFirst() }
-        while let byte = text.last, byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") { text.removeLast() }
-        return String(Substring(text))
-    }
+    /// - Parameter name: In lower case.
+    package func header(_ name: StaticString) -> String? { fields.first(name) }
 }
 
 /// Why there is no response.

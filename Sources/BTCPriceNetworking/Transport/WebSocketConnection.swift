@@ -31,7 +31,7 @@ protocol WebSocketDelegate: AnyObject {
 
 /// A client's WebSocket connection (RFC 6455). It exchanges text messages and responds to pings.
 ///
-/// NIOWebSocket checks the response and decodes the frames, and ``WebSocketReader`` checks these. No extension is offered. There is no
+/// NIOWebSocket checks the server's key and decodes the frames, and ``WebSocketReader`` checks these. No extension is offered. There is no
 /// timeout for silence: the caller knows how long a server may be silent.
 // Accessed on the event loop's thread only, except for its constants.
 final class WebSocketConnection: ChannelInboundHandler, @unchecked Sendable {
@@ -56,7 +56,6 @@ final class WebSocketConnection: ChannelInboundHandler, @unchecked Sendable {
     private weak var delegate: (any WebSocketDelegate)?
     private var stage = Stage.over
     private var reader = WebSocketReader()
-    private let meter = ResponseMeter()
     /// After a read of so many bytes, more may be waiting.
     private static let fullRead = 16 * 1024
     /// The frames since the last ``deliver()``, and their bytes.
@@ -119,48 +118,34 @@ final class WebSocketConnection: ChannelInboundHandler, @unchecked Sendable {
 
     private func upgrade(_ channel: any Channel) {
         stage = .upgrading(channel)
-        let response = UpgradeResponse(connection: self)
-        let bound = NIOLoopBound(self, eventLoop: channel.eventLoop)
-        let upgrader = NIOWebSocketClientUpgrader(
-            maxFrameSize: WebSocketReader.longestMessage, automaticErrorHandling: false
-        ) { channel, head in
-            channel.eventLoop.makeCompletedFuture { try bound.value.upgraded(channel, head) }
-        }
-        let (encoder, pipeline) = (HTTPRequestEncoder(), channel.pipeline.syncOperations)
-        // Bytes after the response are the first frames.
-        let decoder = ByteToMessageHandler(HTTPResponseDecoder(leftOverBytesStrategy: .forwardBytes))
-        let handler = NIOHTTPClientUpgradeHandler(
-            upgraders: [upgrader], httpHandlers: [meter, encoder, decoder, response],
-            upgradeCompletionHandler: { _ in })
+        let key = NIOWebSocketClientUpgrader.randomRequestKey()
+        let request = request.bytes(
+            userAgent: dialer.context.settings.userAgent,
+            more: [
+                "Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Key": key,
+                "Sec-WebSocket-Version": "13",
+            ])
         do {
-            try pipeline.addHandlers([meter, encoder, decoder, handler, response])
+            try channel.pipeline.syncOperations.addHandler(UpgradeHandler(self, key: key))
         } catch {
             return end(.failed(.other(error)))
         }
-        meter.reset()
-        channel.write(
-            HTTPClientRequestPart.head(request.head(userAgent: dialer.context.settings.userAgent)), promise: nil)
-        channel.writeAndFlush(HTTPClientRequestPart.end(nil), promise: nil)
+        channel.writeAndFlush(request, promise: nil)
     }
 
-    private func upgraded(_ channel: any Channel, _ head: HTTPResponseHead) throws {
+    /// The server changes to WebSocket.
+    fileprivate func upgraded(_ channel: any Channel) {
         guard case .upgrading = stage else { return }
-        // Neither was offered (section 4.1).
-        for name in ["Sec-WebSocket-Extensions", "Sec-WebSocket-Protocol"] where head.headers.contains(name: name) {
-            return end(.noWebSocket("\(name), which was not requested"))
-        }
-        guard head.headers[canonicalForm: "connection"].contains(where: { $0.lowercased() == "upgrade" }) else {
-            return end(.noWebSocket("no Connection: Upgrade"))
-        }
         stage = .open(channel)
-        try channel.syncOptions?.setOption(.autoRead, value: false)
-        try channel.pipeline.syncOperations.addHandler(self)
+        do {
+            try channel.syncOptions?.setOption(.autoRead, value: false)
+            try channel.pipeline.syncOperations.addHandlers(
+                WebSocketFrameEncoder(),
+                ByteToMessageHandler(WebSocketFrameDecoder(maxFrameSize: WebSocketReader.longestMessage)), self)
+        } catch {
+            return end(.failed(.other(error)))
+        }
         delegate?.opened(self)
-    }
-
-    fileprivate func failed(_ error: any Error) {
-        if error is NIOHTTPClientUpgradeError { return end(.noWebSocket("a wrong Upgrade or Sec-WebSocket-Accept")) }
-        end(.failed(HTTPError(onConnection: error)))
     }
 
     // MARK: - Frames
@@ -281,30 +266,62 @@ final class WebSocketConnection: ChannelInboundHandler, @unchecked Sendable {
     }
 }
 
-/// Reads the response to an upgrade request if the server does not accept the upgrade.
-private final class UpgradeResponse: ChannelInboundHandler, RemovableChannelHandler {
-    typealias InboundIn = HTTPClientResponsePart
+/// Reads the response to an upgrade request. It leaves the pipeline after the upgrade.
+private final class UpgradeHandler: ChannelInboundHandler, RemovableChannelHandler {
+    typealias InboundIn = ByteBuffer
+    typealias InboundOut = ByteBuffer
 
     private let connection: WebSocketConnection
-    private var collector = HTTPResponseCollector()
+    private let key: String
+    private var parser = HTTPResponseParser(to: .upgrade)
 
-    init(connection: WebSocketConnection) {
+    /// - Parameter key: The key that was sent.
+    init(_ connection: WebSocketConnection, key: String) {
         self.connection = connection
+        self.key = key
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let response: HTTPResponse?
         do throws(HTTPError) {
-            if let response = try collector.take(unwrapInboundIn(data)) { connection.end(.refused(response)) }
+            response = try parser.take(unwrapInboundIn(data).readableBytesView)
         } catch {
-            connection.failed(error)
+            return connection.end(.failed(error))
         }
+        guard let response else { return }
+        guard response.status == 101 else { return connection.end(.refused(response)) }
+        if let fault = fault(of: response) { return connection.end(.noWebSocket(fault)) }
+        connection.upgraded(context.channel)
+        // The first frames may have come together with the response.
+        if !parser.rest.isEmpty { context.fireChannelRead(wrapInboundOut(ByteBuffer(bytes: parser.rest))) }
+        context.pipeline.syncOperations.removeHandler(self, promise: nil)
+    }
+
+    /// Why a response with status 101 is not that of a WebSocket server (RFC 6455, section 4.1).
+    private func fault(of response: HTTPResponse) -> String? {
+        // Neither was offered.
+        if response.header("sec-websocket-extensions") != nil {
+            return "Sec-WebSocket-Extensions, which was not requested"
+        }
+        if response.header("sec-websocket-protocol") != nil { return "Sec-WebSocket-Protocol, which was not requested" }
+        guard parser.isUpgrade else { return "no Connection: Upgrade" }
+        let upgrader = NIOWebSocketClientUpgrader(requestKey: key) { channel, _ in
+            channel.eventLoop.makeSucceededVoidFuture()
+        }
+        let head = HTTPResponseHead(
+            version: .http1_1, status: .switchingProtocols, headers: HTTPHeaders(response.fields.all))
+        guard response.header("upgrade")?.lowercased() == upgrader.supportedProtocol,
+            upgrader.shouldAllowUpgrade(upgradeResponse: head)
+        else { return "a wrong Upgrade or Sec-WebSocket-Accept" }
+        return nil
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        connection.failed(HTTPError.closedEarly)
+        // A refusal may end with the connection.
+        connection.end(parser.closed().map(WebSocketEnd.refused) ?? .failed(.closedEarly))
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        connection.failed(error)
+        connection.end(.failed(HTTPError(onConnection: error)))
     }
 }
