@@ -4,8 +4,9 @@
 func json(_ input: [UInt8]) {
     guard let value = accepted({ () throws(JSONError) in JSON(try JSONValue(parsing: input[...])) }) else { return }
     for layout in [JSON.Layout.compact, .lines] {
-        var printed: [UInt8] = []
-        value.write(to: &printed, layout)
+        var writer = JSONWriter(layout)
+        writer.write(value)
+        let printed = writer.bytes
         hold(!printed.contains(0), "a NUL in what was printed")
         let again = accepted { () throws(JSONError) in JSON(try JSONValue(parsing: printed[...])) }
         hold(again == value, "\(value) was read again as \(String(describing: again))")

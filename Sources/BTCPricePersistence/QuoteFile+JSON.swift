@@ -5,26 +5,29 @@ import BTCPriceSocket
 /// The names are those of version 0.1.0, whose files can be read.
 extension QuoteFile {
     /// Absent values are omitted. Dollars are where 0.1.0 has its only price; the others are in `currencies`, which 0.1.0 ignores.
-    var json: JSONObject {
+    func write(to writer: inout JSONWriter) {
         let dollars = prices.first { $0.quote.currency == Currency.usd.rawValue }
-        var file: JSONObject = ["checksum": .string(Self.blankChecksum)]
-        dollars?.write(to: &file)
-        var currencies = JSONObject()
-        for price in prices where price.quote.currency != Currency.usd.rawValue {
-            var json = JSONObject()
-            price.write(to: &json)
-            currencies[price.quote.currency] = .object(json)
+        writer.object { file in
+            file.member("checksum", .string(Self.blankChecksum))
+            file.member("schemaVersion", .integer(Self.schemaVersion))
+            file.member("sequence", .integer(sequence))
+            if let dollars { dollars.write(to: &file) } else { file.member("venues", .object([:])) }
+            if prices.count > (dollars == nil ? 0 : 1) {
+                file.name("currencies")
+                file.object { currencies in
+                    for price in prices where price.quote.currency != Currency.usd.rawValue {
+                        currencies.name(price.quote.currency)
+                        currencies.object { price.write(to: &$0) }
+                    }
+                }
+            }
+            file.name("rests")
+            file.object { rests in
+                for (source, kept) in cooldowns.sorted(by: { $0.key < $1.key }) {
+                    if let json = kept.json { rests.member(source, .object(json)) }
+                }
+            }
         }
-        if !currencies.members.isEmpty { file["currencies"] = .object(currencies) }
-        var rests = JSONObject()
-        for (source, kept) in cooldowns.sorted(by: { $0.key < $1.key }) {
-            rests[source] = kept.json.map { .object($0) }
-        }
-        file["rests"] = .object(rests)
-        file["schemaVersion"] = .integer(Self.schemaVersion)
-        file["sequence"] = .integer(sequence)
-        if dollars == nil { file["venues"] = .object([:]) }
-        return file
     }
 
     init(json: JSONValue) throws {
@@ -57,18 +60,31 @@ extension QuoteFile {
 }
 
 extension CachedPrice {
-    fileprivate func write(to json: inout JSONObject) {
-        json["confirmation"] = price.confirmation.map { .string($0.rawValue) }
-        json["conversion"] = price.conversion.map { .object($0.json.stored) }
-        json["derived"] = price.derivation.map { .object($0.json.stored) }
-        json["learned"] = learned.map { .object($0.json) }
-        json["observedBoottime"] = price.observedBoottime.map { .integer($0.milliseconds) }
-        json["quote"] = .object(quote.json.stored)
-        var venues = JSONObject()
-        for kept in positions.sorted(by: { $0.market.venue < $1.market.venue }) {
-            venues[kept.market.venue] = .object(kept.json)
+    /// Writes the members of an object.
+    fileprivate func write(to object: inout JSONWriter) {
+        object.name("quote")
+        quote.write(to: &object, omitsAbsent: true)
+        if let boottime = price.observedBoottime { object.member("observedBoottime", .integer(boottime.milliseconds)) }
+        if let confirmation = price.confirmation { object.member("confirmation", .string(confirmation.rawValue)) }
+        if let conversion = price.conversion {
+            object.name("conversion")
+            conversion.write(to: &object, omitsAbsent: true)
         }
-        json["venues"] = .object(venues)
+        if let derivation = price.derivation {
+            object.name("derived")
+            derivation.write(to: &object, omitsAbsent: true)
+        }
+        if let learned { object.member("learned", .object(learned.json)) }
+        object.name("venues")
+        object.object { venues in
+            var last: String?
+            // An exchange has one market of a currency. Names must be different in any case, or the file could not be read.
+            for kept in positions.sorted(by: { $0.market.venue < $1.market.venue }) where kept.market.venue != last {
+                last = kept.market.venue
+                venues.name(kept.market.venue)
+                venues.object { kept.write(to: &$0) }
+            }
+        }
     }
 
     /// - Returns: `nil` if there is no quote.
@@ -108,25 +124,12 @@ extension CachedPrice {
     }
 }
 
-extension JSONObject {
-    /// As it is stored: without absent values, in the order of the names.
-    fileprivate var stored: JSONObject {
-        var stored = JSONObject()
-        for member in members.sorted(by: { $0.name < $1.name }) where member.value != .null {
-            stored.append(member.name, member.value)
-        }
-        return stored
-    }
-}
-
 extension KeptPosition {
-    fileprivate var json: JSONObject {
-        var json = JSONObject()
-        json["address"] = address.map { .string($0) }
-        json["market"] = .string(market.pair)
-        json["time"] = position.time.map { .integer($0.milliseconds) }
-        json["trade"] = position.sequence.map { .integer($0) }
-        return json
+    fileprivate func write(to object: inout JSONWriter) {
+        object.member("market", .string(market.pair))
+        if let address { object.member("address", .string(address)) }
+        if let time = position.time { object.member("time", .integer(time.milliseconds)) }
+        if let sequence = position.sequence { object.member("trade", .integer(sequence)) }
     }
 
     fileprivate init(_ market: Market, json: JSONValue) throws {

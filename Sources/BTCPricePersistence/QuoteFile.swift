@@ -33,9 +33,9 @@ struct QuoteFile: Equatable {
 
 extension QuoteFile {
     func encoded() throws(Damage) -> [UInt8] {
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(1024)
-        json.write(to: &bytes, .lines)
+        var writer = JSONWriter(.lines, capacity: 1024)
+        write(to: &writer)
+        var bytes = writer.bytes
         bytes.append(UInt8(ascii: "\n"))
         guard let place = Self.checksumPlace(in: bytes) else { throw Damage("no place for the checksum") }
         bytes.replaceSubrange(place, with: CRC32.checksum(bytes).padded(8, radix: 16).utf8)

@@ -55,10 +55,10 @@ package final class RateFile: ReferenceRateStore {
             if !table.refused.isEmpty { members["refused"] = .object(Self.json(table.refused)) }
             file[table.source] = .object(members)
         }
-        var bytes: [UInt8] = []
-        file.write(to: &bytes, .lines)
+        var writer = JSONWriter(.lines)
+        writer.write(.object(file))
         // A full disk is reported for the price.
-        do { try FileSystem.replace(path, with: bytes, sync: true) } catch {}
+        do { try FileSystem.replace(path, with: writer.bytes, sync: true) } catch {}
     }
 
     private static func json(_ rates: [Currency: ReferenceRateTable.Rate]) -> JSONObject {

@@ -66,6 +66,10 @@ import Testing
             "HTTP/1.1 200 OK\nTransfer-Encoding: chunked, chunked\n\n2\nab\n0\n\n",
             "a Transfer-Encoding that was not requested"
         ),
+        (
+            "HTTP/1.1 200 OK\nTransfer-Encoding:\tchunked\n\n2\nab\n0\n\n",
+            "a Transfer-Encoding that was not requested"
+        ),
         ("HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\nA\n0123456789\n000\nTrailer: 1\n\n", "200 0123456789; kept"),
         // Interim responses are skipped (RFC 9110, section 15.2).
         (

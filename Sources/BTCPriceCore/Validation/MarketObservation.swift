@@ -59,9 +59,14 @@ package struct MarketObservation: Sendable, Hashable {
 
 extension [MarketObservation] {
     /// Only the first one of each exchange, or of each voter.
-    func oneOf(_ name: KeyPath<MarketObservation, String>) -> Self {
-        var seen: Set<String> = []
-        return filter { seen.insert($0[keyPath: name]).inserted }
+    func oneOf(_ name: (MarketObservation) -> String) -> Self {
+        var seen: [String] = []
+        return filter { price in
+            let name = name(price)
+            guard !seen.contains(name) else { return false }
+            seen.append(name)
+            return true
+        }
     }
 }
 

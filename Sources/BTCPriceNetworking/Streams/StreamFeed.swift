@@ -7,7 +7,7 @@ import Synchronization
 
 /// The stream of one exchange for some of its markets, on one connection. Performs the actions of ``StreamMachine``.
 // Accessed on the event loop's thread only, except for its constants and the subscribers.
-final class StreamFeed: WebSocketDelegate, @unchecked Sendable {
+final class StreamFeed: WebSocketDelegate, NIOScheduledCallbackHandler, @unchecked Sendable {
     typealias Told = @Sendable (StreamNews) -> Void
 
     private let source: StreamSource
@@ -23,6 +23,8 @@ final class StreamFeed: WebSocketDelegate, @unchecked Sendable {
     private var connection: WebSocketConnection?
     private var timer: (at: BootTime, scheduled: Scheduled<Void>)?
     private var interval = Duration.milliseconds(100)
+    /// The next read, if something came since the last one.
+    private var nextRead: NIOScheduledCallback?
 
     /// The number of prices of a market that are read of those that arrived together.
     private static let prices = 8
@@ -125,24 +127,27 @@ final class StreamFeed: WebSocketDelegate, @unchecked Sendable {
         )
     }
 
-    /// Reads what has come, and if that is nothing, what comes next. So messages that come within an interval are read together.
-    private func read(_ connection: WebSocketConnection) {
-        guard connection === self.connection else { return }
-        connection.read()
-        client.eventLoop.scheduleTask(in: TimeAmount(interval)) { self.read(connection) }
-    }
-
     // MARK: - The connection
 
     func opened(_ connection: WebSocketConnection) {
         guard connection === self.connection else { return }
         perform { $0.opened(at: $1) }
-        read(connection)
+        connection.read()
     }
 
-    /// Reads messages that arrived together, and notifies the subscribers once.
+    /// Reads what has come since the last read, and if that is nothing, what comes next.
+    func handleScheduledCallback(eventLoop: some EventLoop) {
+        nextRead = nil
+        connection?.read()
+    }
+
+    /// Reads messages that arrived together, and notifies the subscribers once. Messages of the interval after them are read together, too.
     func received(_ texts: [ByteBuffer], frames: Int, bytes: Int, on connection: WebSocketConnection) {
         guard connection === self.connection else { return }
+        if nextRead == nil {
+            // It fails only after the loop has ended.
+            nextRead = try? client.eventLoop.scheduleCallback(in: TimeAmount(interval), handler: self)
+        }
         let messages = newest(of: texts)
         perform { machine, present in
             machine.counted(frames, bytes: bytes, at: present)

@@ -173,7 +173,8 @@ struct HTTPResponseParser {
             head.length = number(value, radix: 10)
         } else if bytes.span.holds("transfer-encoding", at: field.name) {
             head.codings += 1
-            head.isChunked = bytes.span.holds("chunked", at: value)
+            // Some readers do not take a tab for white space here.
+            head.isChunked = bytes.span.holds("chunked", at: value) && !bytes[line].contains(UInt8(ascii: "\t"))
         } else if bytes.span.holds("connection", at: field.name) {
             for option in bytes[value].split(separator: UInt8(ascii: ",")) {
                 let option = bytes.span.trimmed(option.indices)

@@ -88,7 +88,8 @@ final class WebSocketConnection: ChannelInboundHandler, @unchecked Sendable {
         dial.start()
     }
 
-    /// Reads what has come, or what comes next if there is nothing. The connection is read only if this is called.
+    /// Reads what has come, or what comes next if there is nothing, and tells the delegate. Nothing more is read before the next call, apart
+    /// from the rest of a burst or of a frame.
     func read() {
         if case .open(let channel) = stage { channel.read() }
     }
@@ -171,11 +172,12 @@ final class WebSocketConnection: ChannelInboundHandler, @unchecked Sendable {
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
-        let isFull = frames.bytes >= Self.fullRead
+        // After a part of a frame, the delegate knows of nothing that it could read on for.
+        let readsOn = frames.bytes >= Self.fullRead || frames.count == 0
         deliver()
         answerPing()
         // A connection that is being closed is read to its end.
-        if isFull { context.read() } else if case .closing = stage { context.read() }
+        if readsOn { context.read() } else if case .closing = stage { context.read() }
     }
 
     private func deliver() {

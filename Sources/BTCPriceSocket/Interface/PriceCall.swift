@@ -168,7 +168,13 @@ package enum PriceCall: Sendable, Hashable {
 
 extension Reply {
     package static func state(_ message: StateMessage, continues: Bool = false) -> Reply {
-        Reply(parameters: ["state": .object(message.json)], continues: continues)
+        Reply(
+            parameters: JSONValue { parameters in
+                parameters.object {
+                    $0.name("state")
+                    message.write(to: &$0)
+                }
+            }, continues: continues)
     }
 
     package static func tooOld(_ state: PriceState, at boottime: BootTime) -> Reply {

@@ -16,6 +16,20 @@ extension JSONMessage {
         return fields.object
     }
 
+    /// Writes the message as an object, with every field; `null` for a value that is absent.
+    /// - Parameter omitsAbsent: Whether an absent value is not written, rather than as null.
+    package func write(to writer: inout JSONWriter, omitsAbsent: Bool = false) {
+        writer.object { writer in
+            var (message, fields) = (self, JSONFields(omitsAbsent: omitsAbsent))
+            fields.isText = true
+            // Swapped, so that the text is not copied.
+            swap(&fields.writer, &writer)
+            // Writing does not fail.
+            do { try message.visit(&fields) } catch {}
+            swap(&fields.writer, &writer)
+        }
+    }
+
     /// Reads the message. Unknown fields are ignored: newer programs may send them.
     /// - Throws: ``JSONFieldError`` if a field is missing or of the wrong type.
     package init(json: JSONValue) throws(JSONFieldError) {
@@ -28,6 +42,9 @@ extension JSONMessage {
 /// Writes the fields of a message, or reads them.
 package struct JSONFields {
     package private(set) var object = JSONObject()
+    /// Whether the fields are written as text, to ``writer``, rather than to ``object``.
+    fileprivate var isText = false
+    fileprivate var writer = JSONWriter()
     /// What is read; `nil` to write.
     private let source: JSONValue?
     /// Whether an absent value is not written at all.
@@ -49,7 +66,7 @@ package struct JSONFields {
     package mutating func required<Value>(
         _ name: StaticString, _ value: inout Value, _ kind: JSONKind<Value>
     ) throws(JSONFieldError) {
-        guard let source else { return object.append(name.description, kind.write(value)) }
+        guard let source else { return put(name, value, kind) }
         value = try source.required(name, kind)
     }
 
@@ -58,7 +75,7 @@ package struct JSONFields {
         _ name: StaticString, _ value: inout Value?, _ kind: JSONKind<Value>
     ) throws(JSONFieldError) {
         guard let source else {
-            if value != nil || !omitsAbsent { object.append(name.description, value.map(kind.write) ?? .null) }
+            if value != nil || !omitsAbsent { put(name, value, kind) }
             return
         }
         visited?.append(name)
@@ -89,13 +106,23 @@ package struct JSONFields {
 
     /// A field that is written for its readers and follows from others.
     package mutating func derived(_ name: StaticString, _ value: @autoclosure () -> JSON) {
-        if source == nil { object.append(name.description, value()) }
+        guard source == nil else { return }
+        if isText { writer.member(name, value()) } else { object.append(name.description, value()) }
+    }
+
+    private mutating func put<Value>(_ name: StaticString, _ value: Value?, _ kind: JSONKind<Value>) {
+        guard isText else { return object.append(name.description, value.map(kind.write) ?? .null) }
+        writer.name(name)
+        guard let value else { return writer.write(.null) }
+        if let writeText = kind.writeText { writeText(value, &writer) } else { writer.write(kind.write(value)) }
     }
 }
 
 /// How a value is written and read.
 package struct JSONKind<Value> {
     package let write: (Value) -> JSON
+    /// Writes the text without a tree; `nil` for a value that has none.
+    fileprivate var writeText: ((Value, inout JSONWriter) -> Void)?
     /// Returns `nil` for a value of another type, or out of range.
     package let read: (JSONValue) throws(JSONFieldError) -> Value?
 
@@ -157,11 +184,13 @@ extension JSONKind where Value: RawRepresentable, Value.RawValue == String {
 
 extension JSONKind where Value: JSONMessage {
     package static var message: JSONKind<Value> {
-        .init(
+        var kind = JSONKind(
             { .object($0.json) },
             { (json) throws(JSONFieldError) in
                 try json.objectValue.map { (object) throws(JSONFieldError) in try Value(json: object) }
             })
+        kind.writeText = { $0.write(to: &$1) }
+        return kind
     }
 }
 

@@ -27,9 +27,14 @@ package struct JSONValue: Sendable, Hashable {
 
     /// Encodes `json` as a text of its own.
     package init(_ json: JSON) {
-        var bytes: [UInt8] = []
-        json.write(to: &bytes)
-        text = bytes[...]
+        self.init { $0.write(json) }
+    }
+
+    /// - Parameter write: Writes the value.
+    package init(_ write: (inout JSONWriter) -> Void) {
+        var writer = JSONWriter()
+        write(&writer)
+        text = writer.bytes[...]
     }
 
     private var first: UInt8 { text[text.startIndex] }

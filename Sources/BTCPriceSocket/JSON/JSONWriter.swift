@@ -14,27 +14,29 @@ extension JSON {
     }
 
     /// Appends the value as JSON text, which never contains a NUL.
-    package func write(to bytes: inout [UInt8], _ layout: Layout = .compact) {
-        var writer = JSONWriter(layout: layout)
+    package func write(to bytes: inout [UInt8]) {
+        var writer = JSONWriter()
         swap(&writer.bytes, &bytes)
         writer.write(self)
         swap(&writer.bytes, &bytes)
     }
 }
 
-extension JSONObject {
-    /// Appends the object as JSON text, which never contains a NUL.
-    package func write(to bytes: inout [UInt8], _ layout: JSON.Layout = .compact) {
-        JSON.object(self).write(to: &bytes, layout)
+/// Writes JSON text value by value, without a tree of it. The text never contains a NUL.
+///
+/// The caller writes one value, and within an object a name before each value.
+package struct JSONWriter {
+    package fileprivate(set) var bytes: [UInt8] = []
+    private let layout: JSON.Layout
+    private var depth = 0
+
+    /// - Parameter capacity: The expected length of the text, bytes.
+    package init(_ layout: JSON.Layout = .compact, capacity: Int = 0) {
+        self.layout = layout
+        if capacity > 0 { bytes.reserveCapacity(capacity) }
     }
-}
 
-private struct JSONWriter {
-    var bytes: [UInt8] = []
-    let layout: JSON.Layout
-    var depth = 0
-
-    mutating func write(_ value: JSON) {
+    package mutating func write(_ value: JSON) {
         switch value {
         case .null: bytes.append(contentsOf: "null".utf8)
         case .bool(let value): bytes.append(contentsOf: (value ? "true" : "false").utf8)
@@ -43,21 +45,47 @@ private struct JSONWriter {
         case .string(let value): write(value)
         case .array(let elements):
             open("[")
-            for (index, element) in elements.enumerated() {
-                separate(index)
+            for element in elements {
+                separate()
                 write(element)
             }
-            close("]", isEmpty: elements.isEmpty)
+            close("]")
         case .object(let object):
-            open("{")
-            for (index, member) in object.members.enumerated() {
-                separate(index)
-                write(member.name)
-                bytes.append(contentsOf: (layout == .lines ? " : " : ":").utf8)
-                write(member.value)
-            }
-            close("}", isEmpty: object.members.isEmpty)
+            self.object { for member in object.members { $0.member(member.name, member.value) } }
         }
+    }
+
+    /// Writes an object.
+    /// - Parameter members: Writes its members, which have different names.
+    package mutating func object(_ members: (inout JSONWriter) -> Void) {
+        open("{")
+        members(&self)
+        close("}")
+    }
+
+    /// Writes the name of a member, which needs no escapes.
+    package mutating func name(_ name: StaticString) {
+        separate()
+        bytes.append(UInt8(ascii: "\""))
+        bytes.append(contentsOf: UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount))
+        bytes.append(contentsOf: (layout == .lines ? "\" : " : "\":").utf8)
+    }
+
+    package mutating func member(_ name: StaticString, _ value: JSON) {
+        self.name(name)
+        write(value)
+    }
+
+    package mutating func member(_ name: String, _ value: JSON) {
+        self.name(name)
+        write(value)
+    }
+
+    /// Writes the name of a member, whatever it is.
+    package mutating func name(_ name: String) {
+        separate()
+        write(name)
+        bytes.append(contentsOf: (layout == .lines ? " : " : ":").utf8)
     }
 
     private mutating func open(_ bracket: Unicode.Scalar) {
@@ -65,12 +93,18 @@ private struct JSONWriter {
         depth += 1
     }
 
-    private mutating func separate(_ index: Int) {
-        if index > 0 { bytes.append(UInt8(ascii: ",")) }
+    /// Whether an object or an array was opened, and is still empty.
+    private var isEmpty: Bool {
+        let last = bytes.last
+        return last == UInt8(ascii: "{") || last == UInt8(ascii: "[")
+    }
+
+    private mutating func separate() {
+        if !isEmpty { bytes.append(UInt8(ascii: ",")) }
         breakLine()
     }
 
-    private mutating func close(_ bracket: Unicode.Scalar, isEmpty: Bool) {
+    private mutating func close(_ bracket: Unicode.Scalar) {
         depth -= 1
         if !isEmpty { breakLine() }
         bytes.append(UInt8(ascii: bracket))
@@ -79,7 +113,7 @@ private struct JSONWriter {
     private mutating func breakLine() {
         guard layout == .lines else { return }
         bytes.append(UInt8(ascii: "\n"))
-        for _ in 0..<2 * depth { bytes.append(UInt8(ascii: " ")) }
+        bytes.append(contentsOf: repeatElement(UInt8(ascii: " "), count: 2 * depth))
     }
 
     private mutating func write(_ string: String) {

@@ -82,7 +82,12 @@ package struct Reply: Sendable, Hashable {
     package var error: String?
 
     package init(parameters: JSONObject = [:], continues: Bool = false, error: String? = nil) {
-        self.parameters = JSONValue(.object(parameters))
+        self.init(parameters: JSONValue(.object(parameters)), continues: continues, error: error)
+    }
+
+    /// - Parameter parameters: An object.
+    init(parameters: JSONValue, continues: Bool = false, error: String? = nil) {
+        self.parameters = parameters
         self.continues = continues
         self.error = error
     }
