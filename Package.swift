@@ -16,15 +16,14 @@ let ours: [SwiftSetting] =
         .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
     ] + (libFuzzer == nil ? [] : [.unsafeFlags(["-sanitize=fuzzer", "-enable-testing"])])
 
-/// In a release build, the table of a program's addresses is resolved at the start and then read-only, and no page has code and data. That
-/// takes `--rosegment` of gold (with lld the daemon would keep 38 MB of ICU's data). No other program uses its symbols, so none is
-/// exported; the toolchain would export all. scripts/build adds the flags for the C and C++ files
-/// of the dependencies, which a package can't set.
+/// In a release build, the table of a program's addresses is resolved at the start and then read-only, and no page has code and data. No
+/// other program uses its symbols, so none is exported; the toolchain would export all. For the relocations see ``staticPIE``. scripts/build
+/// adds the flags for the C and C++ files of the dependencies, which a package can't set.
 let hardened: [LinkerSetting] = [
     .unsafeFlags(
         [
-            "-use-ld=gold", "-Xlinker", "-z", "-Xlinker", "now", "-Xlinker", "--rosegment", "-Xlinker",
-            "--no-export-dynamic",
+            "-use-ld=lld", "-Xlinker", "-z", "-Xlinker", "now", "-Xlinker", "-z", "-Xlinker", "separate-code",
+            "-Xlinker", "-z", "-Xlinker", "pack-relative-relocs", "-Xlinker", "--no-export-dynamic",
         ], .when(configuration: .release))
 ]
 
@@ -55,7 +54,6 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.2"),
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
-        .package(url: "https://github.com/LebJe/TOMLKit", from: "0.6.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
     targets: [
@@ -83,7 +81,8 @@ let package = Package(
 
         // The daemon.
         .executableTarget(
-            name: "btc-priced", dependencies: ["BTCPriceDaemon"], swiftSettings: ours, linkerSettings: hardened),
+            name: "btc-priced", dependencies: ["BTCPriceDaemon", "CommandLine"], swiftSettings: ours,
+            linkerSettings: hardened),
         .target(
             name: "BTCPriceDaemon",
             dependencies: [
@@ -112,8 +111,7 @@ let package = Package(
             swiftSettings: ours),
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
 
-        .target(
-            name: "Configuration", dependencies: [.product(name: "TOMLKit", package: "TOMLKit")], swiftSettings: ours),
+        .target(name: "Configuration", swiftSettings: ours),
 
         // Shared by the programs.
         .target(
@@ -169,8 +167,7 @@ let package = Package(
             [
                 "BTCPriceCore", "BTCPriceSocket", "Configuration", "ExchangeSimulator", "TestSupport",
                 .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOEmbedded", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "NIOWebSocket", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"), .product(name: "NIOWebSocket", package: "swift-nio"),
             ]),
         test("BTCPricePersistence", ["BTCPriceCore", "TestSupport"]),
         test("BTCPriceFeature", ["BTCPriceCore", "TestSupport"]),

@@ -2,14 +2,10 @@ import BTCPriceCore
 import BTCPriceNetworking
 import CommandLine
 import Configuration
-import FoundationEssentials
 import Systemd
 
 /// `btc-priced --try NAME [FILE]`
 enum ExchangeTrials {
-    /// The longest saved body that is read, bytes.
-    private static let longestBody = 4 << 20
-
     /// Tries an exchange, or a source of reference rates, and prints the report.
     /// - Parameter path: A saved body; `nil` to send requests.
     /// - Returns: Whether it has a price, or a rate.
@@ -20,10 +16,7 @@ enum ExchangeTrials {
         let trial: ExchangeTrial
         var body: [UInt8]?
         if let path {
-            guard let saved = FileManager.default.contents(atPath: path), saved.count <= longestBody else {
-                throw SettingsError("cannot read \(path), or it is longer than 4 MiB")
-            }
-            body = Array(saved)
+            body = try ConfigurationFile.bytes(of: path, atMost: 4, mayBePipe: true)
         }
         if let source = settings.exchanges.first(where: { $0.name == name }),
             let exchange = source.exchange

@@ -1,5 +1,5 @@
 import BTCPriceDaemon
-import FoundationEssentials
+import CommandLine
 
 Daemon.main(
-    arguments: Array(CommandLine.arguments.dropFirst()), environment: ProcessInfo.processInfo.environment)
+    arguments: Array(Swift.CommandLine.arguments.dropFirst()), environment: processEnvironment())

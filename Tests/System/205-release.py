@@ -170,8 +170,8 @@ for message in validate_full_spdx_document(parse_file(sys.argv[1])):
     packages = {package["name"]: package for package in document["packages"]}
     links = {(r["spdxElementId"].removeprefix("SPDXRef-"), r["relatedSpdxElement"].removeprefix("SPDXRef-")) for r in document["relationships"]}
     # Of each kind: a package, code inside of one, the runtime, a static library, and what the loader finds.
-    for program, name in (("btc-priced", "swift-nio-ssl"), ("btc-priced", "boringssl"), ("btc-priced", "tomlplusplus"),
-                          ("btc-price-http", "llhttp"), ("btcctl", "swift-stdlib"), ("btcctl", "glibc"), ("btc-priced", "libsqlite3.so.0")):
+    for program, name in (("btc-priced", "swift-nio-ssl"), ("btc-priced", "boringssl"), ("btc-price-http", "llhttp"),
+                          ("btcctl", "swift-stdlib"), ("btcctl", "glibc"), ("btc-priced", "libsqlite3.so.0")):
         assert (program, name) in links, (program, name)
     unknown = {r["relatedSpdxElement"] for r in document["relationships"] if r["relationshipType"] == "STATIC_LINK"} & {
         package["SPDXID"] for package in document["packages"] if package["licenseConcluded"] == "NOASSERTION"}

@@ -1,7 +1,6 @@
 import BTCPriceNetworking
 import BTCPriceSocket
 import CommandLine
-import FoundationEssentials
 import Glibc
 
 /// The daemon's command line: what to do, the configuration file, and the settings.
@@ -53,7 +52,7 @@ struct DaemonCommandLine {
     private static func triable(_ words: [String]) -> [String] {
         let path = words.firstIndex(of: config.name).flatMap { words.dropFirst($0 + 1).first }
         let files = try? ConfigurationFiles(
-            DaemonCommandLine(configurationPath: path), environment: ProcessInfo.processInfo.environment, uid: getuid())
+            DaemonCommandLine(configurationPath: path), environment: processEnvironment(), uid: getuid())
         guard let files else { return Exchange.all.map(\.name) }
         let names = files.exchanges.map(\.name)
         return names + files.installed.filter { !names.contains($0) } + files.rateSources.map(\.name)

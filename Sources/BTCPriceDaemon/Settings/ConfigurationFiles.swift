@@ -1,7 +1,6 @@
 import BTCPriceCore
 import BTCPriceNetworking
 import Configuration
-import FoundationEssentials
 
 /// The configuration file, and the files that describe exchanges.
 struct ConfigurationFiles {
@@ -23,9 +22,10 @@ struct ConfigurationFiles {
     private var directories: [String] = []
     /// The names of all exchanges that are described there, in order.
     var installed: [String] {
-        let files = directories.flatMap { (try? FileManager.default.contentsOfDirectory(atPath: $0)) ?? [] }
-        let names = files.filter { $0.hasSuffix(".toml") && $0 != "currencies.toml" }.map { String($0.dropLast(5)) }
-        return Set(names).sorted()
+        let names = directories.flatMap { directory in
+            ConfigurationFile.paths(in: directory).map { String($0.dropFirst(directory.count + 1).dropLast(5)) }
+        }
+        return Set(names).subtracting(["currencies"]).sorted()
     }
 
     /// Reads the configuration file, and of the other files those whose exchange or currency is named anywhere.

@@ -1,5 +1,4 @@
 import BTCPriceNetworking
-import FoundationEssentials
 
 /// The rules for URLs in the configuration. Whether a host and a port can be used, ``HTTPRequest`` decides.
 enum URLRule {
@@ -24,11 +23,9 @@ enum URLRule {
     private static func parts(
         _ text: String, _ schemes: [String]
     ) -> (scheme: String, host: String, port: Int?, hasPath: Bool)? {
-        let parts = text.split(separator: "://", maxSplits: 1)
-        guard parts.count == 2, schemes.contains(String(parts[0])),
-            text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }), !text.contains(where: { "?#@\\\"".contains($0) }),
-            let request = HTTPRequest("http://\(parts[1])"), let url = URLComponents(string: "http://\(parts[1])")
+        guard let address = WebAddress(text), let scheme = schemes.first(where: { text.hasPrefix("\($0)://") }),
+            text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }), !text.contains(where: { "?#@\\\"".contains($0) })
         else { return nil }
-        return (String(parts[0]), request.origin.host, url.port, !["", "/"].contains(url.path))
+        return (scheme, address.host, address.port, !["", "/"].contains(address.path))
     }
 }

@@ -1,5 +1,4 @@
-import FoundationEssentials
-import Glibc
+import BTCPriceCore
 import NIOCore
 
 /// A GET request that is parsed once and sent many times.
@@ -39,36 +38,19 @@ package struct HTTPRequest: Sendable {
     ///   - headers: Headers in addition to Host, Accept-Encoding and User-Agent.
     /// - Returns: `nil` if the URL is invalid, or a header contains a character that is not allowed.
     package init?(_ url: String, headers: [(name: String, value: String)] = [], longestBody: Int = usualBody) {
-        guard let parts = URLComponents(string: url), let scheme = parts.scheme?.lowercased(),
-            scheme == "http" || scheme == "https", parts.user == nil, parts.password == nil,
-            let host = parts.percentEncodedHost.flatMap(Self.host),
-            (1...65_535).contains(parts.port ?? 80)
-        else { return nil }
-        let isSecure = scheme == "https"
-        origin = Origin(isSecure: isSecure, host: host, port: parts.port ?? (isSecure ? 443 : 80))
-        let path = parts.percentEncodedPath.isEmpty ? "/" : parts.percentEncodedPath
-        let query = parts.percentEncodedQuery.map { "?\($0)" } ?? ""
+        guard let address = WebAddress(url), ["http", "https"].contains(address.scheme) else { return nil }
+        let isSecure = address.scheme == "https"
+        origin = Origin(isSecure: isSecure, host: address.host, port: address.port ?? (isSecure ? 443 : 80))
+        let target = (address.path.isEmpty ? "/" : address.path) + (address.query.map { "?\($0)" } ?? "")
         // Without Accept-Encoding, a server may use any coding (RFC 9110, section 12.5.3).
         var head = ByteBuffer(
-            string: "GET \(path)\(query) HTTP/1.1\r\nHost: \(origin.hostField)\r\nAccept-Encoding: identity\r\n")
+            string: "GET \(target) HTTP/1.1\r\nHost: \(origin.hostField)\r\nAccept-Encoding: identity\r\n")
         for header in headers {
             guard Self.isSendable(header.name), Self.isSendable(header.value) else { return nil }
             head.writeString("\(header.name): \(header.value)\r\n")
         }
         self.head = head
         self.longestBody = longestBody
-    }
-
-    /// The host of a URL in a resolver's form; `nil` if it is neither a possible name nor an IPv6 address in brackets.
-    private static func host(_ text: String) -> String? {
-        guard text.hasPrefix("[") else {
-            // No name is longer (RFC 1035, section 2.3.4).
-            let isName = text.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "-._".contains($0)) }
-            return isName && (1...253).contains(text.utf8.count) ? text : nil
-        }
-        let address = String(text.dropFirst().dropLast())
-        var bytes = (UInt64(0), UInt64(0))
-        return inet_pton(AF_INET6, address, &bytes) == 1 ? address : nil
     }
 
     /// The request as sent.

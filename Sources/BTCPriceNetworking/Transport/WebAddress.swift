@@ -1,0 +1,65 @@
+import Glibc
+
+/// The parts of a URL with a host (RFC 3986).
+package struct WebAddress: Sendable {
+    /// In lower case: `https`.
+    package let scheme: String
+    /// In a resolver's form: without the brackets of an IPv6 address.
+    package let host: String
+    /// 1 to 65,535; `nil` if the URL has none.
+    package let port: Int?
+    /// Begins with `/`, or is empty. Characters that a URL can't contain are percent-encoded, here and in ``query``.
+    package let path: String
+    /// What follows `?`; `nil` if there is none.
+    package let query: String?
+
+    /// - Returns: `nil` if it is not a URL, if it has a user name, or if its host is neither a possible name nor an IPv6 address in brackets.
+    package init?(_ url: String) {
+        guard let colon = url.firstIndex(of: ":"), url[colon...].hasPrefix("://") else { return nil }
+        scheme = url[..<colon].lowercased()
+        let rest = url[url.index(colon, offsetBy: 3)...].prefix { $0 != "#" }
+        let authority = rest.prefix { $0 != "/" && $0 != "?" }
+        let target = rest[authority.endIndex...]
+        path = Self.encoded(target.prefix { $0 != "?" })
+        query = target.firstIndex(of: "?").map { Self.encoded(target[$0...].dropFirst()) }
+
+        let end = authority.hasPrefix("[") ? authority.firstIndex(of: "]").map(authority.index(after:)) : nil
+        let name = authority[..<(end ?? authority.firstIndex(of: ":") ?? authority.endIndex)]
+        let number = authority[name.endIndex...]
+        guard let host = Self.host(name) else { return nil }
+        self.host = host
+        if number.isEmpty {
+            port = nil
+        } else {
+            guard number.utf8.dropFirst().allSatisfy({ (0x30...0x39).contains($0) }), number.first == ":",
+                let port = Int(number.dropFirst()), (1...65_535).contains(port)
+            else { return nil }
+            self.port = port
+        }
+    }
+
+    private static func host(_ text: Substring) -> String? {
+        guard text.hasPrefix("[") else {
+            // No name is longer (RFC 1035, section 2.3.4).
+            let isName = text.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "-._".contains($0)) }
+            return isName && (1...253).contains(text.utf8.count) ? String(text) : nil
+        }
+        let address = String(text.dropFirst().dropLast())
+        var bytes = (UInt64(0), UInt64(0))
+        return inet_pton(AF_INET6, address, &bytes) == 1 ? address : nil
+    }
+
+    /// A path or query with the characters that it can't contain as `%22` (RFC 3986, sections 3.3 and 3.4).
+    private static func encoded(_ text: Substring) -> String {
+        text.utf8.reduce(into: "") { result, byte in
+            let scalar = UnicodeScalar(byte)
+            let isAllowed =
+                Character(scalar).isLetter || Character(scalar).isNumber || "-._~!$&'()*+,;=:@/?%".utf8.contains(byte)
+            if byte < 0x80, isAllowed {
+                result.unicodeScalars.append(scalar)
+            } else {
+                result += "%" + String(byte, radix: 16, uppercase: true)
+            }
+        }
+    }
+}
