@@ -9,7 +9,8 @@ package struct ConfigurationFile {
     package struct Entry: Sendable {
         package let names: [String]
         package let value: RawValue
-        package let line: Int?
+        /// The line of its key.
+        package let line: Int
 
         /// `tick.interval-ms`
         package var name: String { names.joined(separator: ".") }
@@ -79,7 +80,7 @@ package struct ConfigurationFile {
     package init(text: String, path: String) throws(SettingsError) {
         self.path = path
         do {
-            values = try TOMLReader.leaves(of: text).map { Entry(names: $0.names, value: $0.value, line: $0.line) }
+            values = try TOMLReader.leaves(of: text)
         } catch {
             throw SettingsError("\(path), line \(error.line), column \(error.column): \(error.problem)")
         }

@@ -7,13 +7,6 @@ struct TOMLReader {
         let problem: String
     }
 
-    /// A value with the names that lead to it, and the line of its key.
-    struct Leaf {
-        let names: [String]
-        let value: RawValue
-        let line: Int
-    }
-
     private enum Node {
         case value(RawValue, line: Int)
         case table(Table)
@@ -50,12 +43,10 @@ struct TOMLReader {
     private var line = 1
     private var lineStart = 0
     private let root = Table(.defined, line: 1, depth: 0)
-    /// The nesting of arrays and inline tables.
-    private var depth = 0
 
     /// The values of a text, in the order of their lines, those of one line in the order of their names. An empty table and an array of
     /// tables are values, too.
-    static func leaves(of text: String) throws(Failure) -> [Leaf] {
+    static func leaves(of text: String) throws(Failure) -> [ConfigurationFile.Entry] {
         var reader = TOMLReader(bytes: Array(text.utf8))
         try reader.readDocument()
         return leaves(of: reader.root, []).enumerated()
@@ -66,16 +57,16 @@ struct TOMLReader {
         self.bytes = bytes
     }
 
-    private static func leaves(of table: Table, _ names: [String]) -> [Leaf] {
-        table.members.sorted { $0.key < $1.key }.flatMap { name, node -> [Leaf] in
+    private static func leaves(of table: Table, _ names: [String]) -> [ConfigurationFile.Entry] {
+        table.members.sorted { $0.key < $1.key }.flatMap { name, node -> [ConfigurationFile.Entry] in
             let names = names + [name]
             switch node {
-            case .value(let value, let line): return [Leaf(names: names, value: value, line: line)]
+            case .value(let value, let line): return [.init(names: names, value: value, line: line)]
             case .table(let table) where table.members.isEmpty:
-                return [Leaf(names: names, value: .other("table"), line: table.line)]
+                return [.init(names: names, value: .other("table"), line: table.line)]
             case .table(let table): return leaves(of: table, names)
             case .tables(let tables):
-                return [Leaf(names: names, value: .other("array of tables"), line: tables[0].line)]
+                return [.init(names: names, value: .other("array of tables"), line: tables[0].line)]
             }
         }
     }
@@ -120,7 +111,7 @@ struct TOMLReader {
     /// The next byte of a string or a comment.
     private mutating func character() throws(Failure) -> UInt8 {
         guard position < bytes.count, next >= 0x20 || next == UInt8(ascii: "\t"), next != 0x7F else {
-            let isEnd = position == bytes.count || next == UInt8(ascii: "\n")
+            let isEnd = position == bytes.count || next == UInt8(ascii: "\n") || starts(with: "\r\n")
             throw failure(isEnd ? "a text without its end" : "a control character")
         }
         position += 1
@@ -156,7 +147,7 @@ struct TOMLReader {
         if !isArray { position += 1 }
         skipBlanks()
         if next == UInt8(ascii: "]") { throw failure("a table without a name") }
-        let names = try key()
+        let (start, names) = (position, try key())
         guard take(isArray ? "]]" : "]") else { throw failure("a header without its closing bracket") }
         var table = root
         for name in names.dropLast() {
@@ -164,7 +155,7 @@ struct TOMLReader {
             case nil: table = try add(.implied, name, to: table, line)
             case .table(let inner) where inner.kind != .inline: table = inner
             case .tables(let tables): table = tables[tables.count - 1]
-            default: throw failure("'\(name)' is defined already")
+            default: throw failure("'\(name)' is defined already", at: start)
             }
         }
         let name = names[names.count - 1]
@@ -177,13 +168,13 @@ struct TOMLReader {
             throw failure(
                 "the table [\(names.joined(separator: "."))] begins in line \(known.line): write all of its keys there")
         case nil, .tables:
-            guard isArray else { throw failure("'\(name)' is defined already") }
+            guard isArray else { throw failure("'\(name)' is defined already", at: start) }
             var tables: [Table] = []
             if case .tables(let known) = table.members[name] { tables = known }
             tables.append(try add(.defined, name, to: table, line))
             table.members[name] = .tables(tables)
             return tables[tables.count - 1]
-        default: throw failure("'\(name)' is defined already")
+        default: throw failure("'\(name)' is defined already", at: start)
         }
     }
 
@@ -316,11 +307,13 @@ struct TOMLReader {
         case UInt8(ascii: "r"): return [0x0D]
         case UInt8(ascii: "\""), UInt8(ascii: "\\"): return [byte]
         case UInt8(ascii: "u"), UInt8(ascii: "U"):
-            let digits = bytes[position...].prefix(byte == UInt8(ascii: "u") ? 4 : 8)
-            guard digits.count == (byte == UInt8(ascii: "u") ? 4 : 8), digits.allSatisfy({ $0.hexValue != nil }),
-                let code = UInt32(String(decoding: digits, as: UTF8.self), radix: 16), let scalar = UnicodeScalar(code),
-                scalar != "\0"
+            let length = byte == UInt8(ascii: "u") ? 4 : 8
+            let digits = bytes[position...].prefix(length)
+            guard digits.count == length, digits.allSatisfy({ $0.hexValue != nil }),
+                let code = UInt32(String(decoding: digits, as: UTF8.self), radix: 16), let scalar = UnicodeScalar(code)
             else { break }
+            // No setting can have one: C's texts end there.
+            guard scalar != "\0" else { throw failure("a NUL character") }
             position += digits.count
             return Array(String(scalar).utf8)
         default: break

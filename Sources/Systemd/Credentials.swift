@@ -50,7 +50,14 @@ package struct Credentials: Sendable {
 
     /// Refuses an encrypted credential, as systemd-creds(1) writes it: several lines of base64. No secret here is.
     package static func refuseEncrypted(_ text: String, _ path: String) throws(Failure) {
-        guard text.utf8.count >= 100, text.wholeMatch(of: #/[A-Za-z0-9+/]+\n[A-Za-z0-9+/=\n]+/#) != nil else { return }
+        let lines = text.split(separator: "\n")
+        let isBase64 = { (byte: UInt8) in
+            let character = Character(UnicodeScalar(byte))
+            return byte < 0x80 && (character.isLetter || character.isNumber || "+/=".contains(character))
+        }
+        guard text.utf8.count >= 100, lines.count > 1, lines.allSatisfy({ $0.utf8.allSatisfy(isBase64) }) else {
+            return
+        }
         throw Failure(
             description:
                 "the credential \(path) is encrypted: LoadCredential= passes it as it is, so the unit needs LoadCredentialEncrypted="

@@ -178,6 +178,12 @@ import Testing
         #expect(outcome([Array(text.replacing("\n", with: "\r\n").utf8)[...]], to: .upgrade) == expected)
     }
 
+    @Test func `nothing is kept after the response`() throws {
+        var parser = HTTPResponseParser(to: .upgrade)
+        #expect(try parser.take(Array("HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n".utf8)) != nil)
+        #expect(try parser.take(Array("more".utf8)) == nil && parser.rest.isEmpty)
+    }
+
     @Test func `the first header of a name is found, whatever its case`() throws {
         let text = "HTTP/1.1 200 OK\r\nDATES: x\r\nDATE:\t now \r\nX:\r\nDate: later\r\nContent-Length: 0\r\n\r\n"
         var parser = HTTPResponseParser()
@@ -196,6 +202,7 @@ import Testing
         ("https://exchange.test:443/", "/", "exchange.test"),
         ("http://exchange.test:443/", "/", "exchange.test:443"),
         ("http://[::1]:81/a", "/a", "[::1]:81"),
+        ("https://exchange.test?a=\tb&c=%25%2x\"[é]#part", "/?a=%09b&c=%25%252x%22%5B%C3%A9%5D", "exchange.test"),
     ])
     func `an address becomes a request`(url: String, target: String, host: String) throws {
         let request = try #require(HTTPRequest(url, headers: [("Accept", "application/json")]))

@@ -44,11 +44,13 @@ def _():
     assert re.search(r"Type:\s+DYN", headers) and "INTERP" not in headers, headers[:800]
 
 
-@scenario("the daemon's binary contains no ICU, and links libsystemd but no Swift library")
+@scenario("the daemon's binary contains no ICU, Foundation or regular expressions, and links libsystemd but no Swift library")
 def _():
-    # ICU's own functions and data. Foundation has a few names of its own after it.
-    found = re.findall(r" [TtDdRrBb] ((?:u_|ucnv_|ucol_|uloc_|unorm2?_|udat_|icudt)\w*)", symbols("btc-priced"))
-    equal(found, [], "symbols of ICU")
+    names = symbols("btc-priced")
+    # ICU's own functions and data.
+    equal(re.findall(r" [TtDdRrBb] ((?:u_|ucnv_|ucol_|uloc_|unorm2?_|udat_|icudt)\w*)", names), [], "symbols of ICU")
+    for symbol in ("FoundationEssentials", "17_StringProcessing", "12_RegexParser"):
+        assert not re.search(rf" \S*{symbol}", names), symbol
     assert "libsystemd.so" in linked("btc-priced")
     return size("btc-priced")
 

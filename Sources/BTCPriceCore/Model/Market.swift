@@ -15,6 +15,11 @@ package struct Market: Sendable, Hashable, CustomStringConvertible {
         hasher.combine(venue)
     }
 
+    /// Whether a name may be that of a venue or a peer: at most 32 lower-case letters, digits and hyphens, a letter first.
+    package static func isVenueName(_ name: String) -> Bool {
+        name.count <= 32 && name.isWord(with: "-") && name == name.lowercased() && name.first?.isLetter == true
+    }
+
     /// The currency whose price it is a source of; for BTC/USDT, the dollar.
     package var currency: Currency? {
         isInTether ? .usd : Currency(rawValue: String(pair.drop { $0 != "/" }.dropFirst()))

@@ -22,8 +22,8 @@ extension String {
     }
 }
 
-// In place of `replacing`, `firstRange` and `contains` for texts, with which the standard library's regular expressions are linked: a
-// tenth of the client.
+// In place of `replacing`, `firstRange`, `contains` for texts and `wholeMatch`, with which the standard library's regular expressions are
+// linked: a tenth of the client.
 extension StringProtocol {
     /// The text with these characters replaced, as `<` by `&lt;`.
     package func escaped(_ escapes: [Unicode.Scalar: String]) -> String {
@@ -34,6 +34,36 @@ extension StringProtocol {
 
     /// Where a text occurs first; `nil` if it does not.
     package func place(of text: String) -> Index? { indices.first { self[$0...].hasPrefix(text) } }
+
+    /// Whether a text occurs in it.
+    package func holds(_ text: String) -> Bool { place(of: text) != nil }
+
+    /// The text with another one in place of each occurrence of `text`.
+    package func replaced(_ text: String, by other: String) -> String {
+        var (result, rest) = ("", self[...])
+        while let place = rest.place(of: text) {
+            result += rest[..<place] + other
+            rest = rest[place...].dropFirst(text.count)
+        }
+        return result + rest
+    }
+
+    /// Whether it is not empty, and has only ASCII letters, digits and these characters.
+    package func isWord(with others: String) -> Bool {
+        !isEmpty && allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber) || others.contains($0) }
+    }
+
+    /// The number, if it is one of at most so many digits without a sign.
+    package func wholeNumber(digits: Int) -> Int? {
+        count <= digits && utf8.allSatisfy { (0x30...0x39).contains($0) } ? Int(self) : nil
+    }
+
+    /// Whether a host's name or address is this machine's.
+    package var isLoopbackHost: Bool {
+        let numbers = split(separator: ".", omittingEmptySubsequences: false)
+        return self == "localhost" || self == "::1"
+            || numbers.count == 4 && numbers[0] == "127" && numbers.allSatisfy { $0.wholeNumber(digits: 3) != nil }
+    }
 }
 
 extension Unicode.Scalar {

@@ -56,7 +56,7 @@ struct ConfigurationFiles {
         if named.contains(where: { $0 != "USD" && Currency(rawValue: $0) != nil }) {
             for directory in directories { try takeCurrencies("\(directory)/currencies.toml", &named) }
         }
-        for name in named.sorted() where name.wholeMatch(of: /[a-z][a-z0-9-]{0,31}/) != nil {
+        for name in named.sorted() where Market.isVenueName(name) {
             for path in directories.map({ "\($0)/\(name).toml" }) {
                 guard try Directories.exists(path) else { continue }
                 let file = try ConfigurationFile(path: path)

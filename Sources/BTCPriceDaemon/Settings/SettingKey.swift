@@ -40,13 +40,13 @@ struct SettingKey: Sendable {
     /// Its meaning, in sentences. Keys with the same text are described together.
     let text: String
     /// The first sentence of the text.
-    var purpose: String { String(text[..<(text.firstRange(of: ". ")?.lowerBound ?? text.dropLast().endIndex)]) }
+    var purpose: String { String(text[..<(text.place(of: ". ") ?? text.dropLast().endIndex)]) }
 
     /// `--source-binance-timeout-ms`
-    var flag: String { "--" + name.replacing(".", with: "-") }
+    var flag: String { "--" + name.replaced(".", by: "-") }
     /// `BTC_PRICED_SOURCE_BINANCE_TIMEOUT_MS`
     var variable: String {
-        Self.variablePrefix + name.uppercased().replacing(".", with: "_").replacing("-", with: "_")
+        Self.variablePrefix + name.uppercased().replaced(".", by: "_").replaced("-", by: "_")
     }
 
     /// The default if these exchanges are in force, some of which may replace built-in ones; `nil` if there is none.
@@ -131,9 +131,9 @@ extension SettingKey {
         }
     }
 
-    /// Whether a source that is not built in can have this name: at most 32 lower-case letters, digits and hyphens, a letter first.
+    /// Whether a source that is not built in can have this name.
     static func isSourceName(_ name: String) -> Bool {
-        name.wholeMatch(of: /[a-z][a-z0-9-]{0,31}/) != nil && name != Market.medianName
+        Market.isVenueName(name) && name != Market.medianName
             && !Exchange.all.contains { $0.name == name }
     }
 
@@ -163,7 +163,7 @@ extension SettingKey {
 
     private init?(_ text: String, prefix: String, separator: String, spelling: (SettingKey) -> String) {
         let named = Self.known.first { spelling($0) == text }
-        let words = text.dropFirst(prefix.count).replacing(separator, with: "-").lowercased()
+        let words = text.dropFirst(prefix.count).replaced(separator, by: "-").lowercased()
         // A flag does not show where the name ends.
         let others = [("source-", Self.partsOfSources), ("currency-", Self.partsOfCurrencies)].lazy.flatMap {
             group, parts in

@@ -9,7 +9,7 @@ extension StreamSource {
     /// also that of the last trade. Names in upper case are accepted, but no messages follow.
     static let binance = StreamSource(
         baseURL: "wss://data-stream.binance.vision", secondURL: "wss://stream.binance.com:443",
-        name: { market in market.pair.replacing("/", with: "").lowercased() + "@aggTrade" },
+        name: { market in market.pair.replaced("/", by: "").lowercased() + "@aggTrade" },
         target: { names in "/stream?streams=" + names.joined(separator: "/") },
         bounds: { markets in
             // The dollar's market trades several times a second. The others may be quiet for a long time.

@@ -10,7 +10,7 @@ extension StreamSource {
     /// is `price_str`.
     static let bitstamp = StreamSource(
         baseURL: "wss://ws.bitstamp.net",
-        name: { market in "live_trades_" + market.pair.replacing("/", with: "").lowercased() }, target: { _ in "/" },
+        name: { market in "live_trades_" + market.pair.replaced("/", by: "").lowercased() }, target: { _ in "/" },
         subscriptions: { names in
             names.map { #"{"event":"bts:subscribe","data":{"channel":"\#($0)"}}"# }
         }, heartbeat: #"{"event":"bts:heartbeat"}"#,

@@ -9,7 +9,7 @@ extension StreamSource {
     /// others.
     static let coinbase = StreamSource(
         baseURL: "wss://ws-feed.exchange.coinbase.com",
-        name: { market in market.pair.replacing("/", with: "-") }, target: { _ in "/" },
+        name: { market in market.pair.replaced("/", by: "-") }, target: { _ in "/" },
         subscriptions: { names in
             let products = names.map { "\"\($0)\"" }.joined(separator: ",")
             return [#"{"type":"subscribe","product_ids":[\#(products)],"channels":["ticker","heartbeat"]}"#]

@@ -88,8 +88,8 @@ extension ExchangeDescription {
     /// - Parameter key: The credential; without one, the headers that contain it are left out.
     func headers(key: String?) -> [(name: String, value: String)] {
         headers.compactMap { name, value in
-            guard value.contains("{credential}") else { return (name, value) }
-            return key.map { (name, value.replacing("{credential}", with: $0)) }
+            guard value.holds("{credential}") else { return (name, value) }
+            return key.map { (name, value.replaced("{credential}", by: $0)) }
         }
     }
 
@@ -103,7 +103,7 @@ extension ExchangeDescription {
     /// Markets by the request that returns them. The rate of USDT comes with the dollar's market.
     func groups(of wanted: [DescribedMarket]) -> [RequestGroup] {
         let rate = markets.filter(\.isRate)
-        if target.contains("{names}") {
+        if target.holds("{names}") {
             let hasDollar = wanted.contains { $0.market.currency == .usd }
             return wanted.isEmpty ? [] : [RequestGroup(wanted: wanted, all: wanted + (hasDollar ? rate : []))]
         }

@@ -5,13 +5,14 @@ extension ExchangeDescription {
     /// The markets that a request is for; none if no market of this exchange has such a request.
     /// - Parameter target: The path and the query.
     package func requested(by target: String) -> [Market] {
-        guard self.target.contains("{names}") else {
+        let mark = "{names}"
+        guard let place = self.target.place(of: mark) else {
             return markets.filter { url(for: [$0], at: "") == target }.map(\.market)
         }
         // The names are at the end of what is before and after them.
-        let ends = self.target.split(separator: "{names}", omittingEmptySubsequences: false)
-        guard ends.count == 2, target.hasPrefix(ends[0]), target.hasSuffix(ends[1]) else { return [] }
-        let names = target.dropFirst(ends[0].count).dropLast(ends[1].count).split(separator: ",")
+        let (start, end) = (self.target[..<place], self.target[place...].dropFirst(mark.count))
+        guard !end.holds(mark), target.hasPrefix(start), target.hasSuffix(end) else { return [] }
+        let names = target.dropFirst(start.count).dropLast(end.count).split(separator: ",")
         return markets.filter { names.contains($0.name[...]) }.map(\.market)
     }
 

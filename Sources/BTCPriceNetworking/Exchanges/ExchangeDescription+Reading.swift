@@ -21,7 +21,7 @@ extension ExchangeDescription {
     package init(
         _ name: String, _ table: ConfigurationTable, isOfRates: Bool = false
     ) throws(SettingsError) {
-        guard name.wholeMatch(of: /[a-z][a-z0-9-]{0,31}/) != nil, name != Market.medianName else {
+        guard Market.isVenueName(name), name != Market.medianName else {
             throw table.error(
                 nil,
                 "'\(name)' can't be the name of an exchange: write lower-case letters, digits and hyphens, a letter first, at most 32"
@@ -85,7 +85,7 @@ extension ExchangeDescription {
         limited = try table.list("limited").map { $0.lowercased() }
         unavailable = try table.list("unavailable").map { $0.lowercased() }
         credential = try table.text("credential")
-        guard credential?.wholeMatch(of: /[A-Za-z0-9_-][A-Za-z0-9._-]*/) != nil || credential == nil else {
+        guard credential.map({ $0.isWord(with: "._-") && !$0.hasPrefix(".") }) ?? true else {
             throw table.error("credential", "must be the name of a credential, without a path")
         }
         headers = try Self.headers(table, credential: credential)
@@ -263,14 +263,13 @@ extension ExchangeDescription {
             guard case .text(let value) = entry.value, HTTPRequest.isSendable(value) else {
                 throw table.error(entry.key, "must be a text on one line")
             }
-            guard entry.name.wholeMatch(of: /[A-Za-z0-9!#$%&'*+.^_`|~-]+/) != nil,
-                !reservedHeaders.contains(entry.name.lowercased())
+            guard entry.name.isWord(with: "!#$%&'*+.^_`|~-"), !reservedHeaders.contains(entry.name.lowercased())
             else {
                 throw table.error(entry.key, "can't be set here")
             }
             return (name: entry.name, value: value)
         }
-        guard headers.contains(where: { $0.value.contains("{credential}") }) == (credential != nil) else {
+        guard headers.contains(where: { $0.value.holds("{credential}") }) == (credential != nil) else {
             throw table.error("credential", "goes together with a header that contains {credential}")
         }
         return headers
@@ -279,19 +278,19 @@ extension ExchangeDescription {
     /// `2MiB`, `64KiB`
     private static func size(_ table: ConfigurationTable) throws(SettingsError) -> Int? {
         guard let text = try table.text("largest-body") else { return nil }
-        guard let match = text.wholeMatch(of: /([1-9][0-9]{0,3})(KiB|MiB)/), let number = Int(match.1),
-            number * (match.2 == "MiB" ? 1024 : 1) <= 4096
+        guard let unit = ["KiB": 1 << 10, "MiB": 1 << 20][text.suffix(3)],
+            let number = text.dropLast(3).wholeNumber(digits: 4), !text.hasPrefix("0"), number * unit <= 4 << 20
         else { throw table.error("largest-body", "must be a size up to \"4MiB\", such as \"256KiB\"") }
-        return number * (match.2 == "MiB" ? 1 << 20 : 1 << 10)
+        return number * unit
     }
 
     /// `10/1s`: so many requests in so many seconds.
     private static func limit(
         _ text: String, _ weight: Int, _ table: ConfigurationTable
     ) throws(SettingsError) -> RequestLimit {
-        guard let match = text.wholeMatch(of: /([0-9]{1,9})\/([0-9]{1,6})s/), let number = Int(match.1),
-            let seconds = Int(match.2),
-            number >= weight, seconds > 0
+        let parts = text.split(separator: "/", omittingEmptySubsequences: false)
+        guard parts.count == 2, parts[1].hasSuffix("s"), let number = parts[0].wholeNumber(digits: 9),
+            let seconds = parts[1].dropLast().wholeNumber(digits: 6), number >= weight, seconds > 0
         else {
             let number = Int(text.prefix { $0.isASCII && $0.isNumber }) ?? 60
             throw table.error(

@@ -127,7 +127,7 @@ package struct ExchangeDescription: Sendable {
     }
 
     /// Whether one request has the prices of all its markets.
-    package var sharesRequests: Bool { target.contains("{names}") || !target.contains("{") }
+    package var sharesRequests: Bool { target.holds("{names}") || !target.contains("{") }
 
     /// The URL of a request for some markets.
     func url(for markets: [DescribedMarket], at baseURL: String) -> String {
@@ -169,7 +169,7 @@ package struct ExchangeDescription: Sendable {
         if isOK, let error = meaning(of: reason, texts, response) { throw error }
         let all = ([reason] + texts).joined(separator: "\n").lowercased()
         // A client that ignored a limit is banned: Binance, and the exchanges with its software, say until when.
-        if response.status == 418 || response.status == 429 || limited.contains(where: all.contains) {
+        if response.status == 418 || response.status == 429 || limited.contains(where: all.holds) {
             let ban = texts.lazy.compactMap { BanText.remaining(in: $0, at: response.time) }.first
             let shortest = response.status == 418 ? BanText.shortest : nil
             throw .rateLimited(reason, retryAfter: response.pause ?? ban ?? shortest)
@@ -180,11 +180,11 @@ package struct ExchangeDescription: Sendable {
     /// What a body without a price means that came with status 200, by its words; `nil` if they say nothing.
     func meaning(of reason: String, _ texts: [String], _ response: HTTPResponse) -> PriceLoadingError? {
         let all = ([reason] + texts).joined(separator: "\n").lowercased()
-        if (limited + Self.limitedWords).contains(where: all.contains) {
+        if (limited + Self.limitedWords).contains(where: all.holds) {
             let ban = texts.lazy.compactMap { BanText.remaining(in: $0, at: response.time) }.first
             return .rateLimited(reason, retryAfter: response.pause ?? ban)
         }
-        return (unavailable + Self.unavailableWords).contains(where: all.contains) ? .unavailable(reason) : nil
+        return (unavailable + Self.unavailableWords).contains(where: all.holds) ? .unavailable(reason) : nil
     }
 
     /// The words of many exchanges, besides those that a description has.
@@ -199,8 +199,9 @@ enum BanText {
 
     /// The remaining time of a ban; `nil` if the text states none.
     static func remaining(in text: String, at now: Timestamp) -> Duration? {
-        guard let range = text.firstRange(of: "banned until ") else { return nil }
-        let digits = text[range.upperBound...].prefix { $0.isASCII && $0.isNumber }
+        let mark = "banned until "
+        guard let place = text.place(of: mark) else { return nil }
+        let digits = text[place...].dropFirst(mark.count).prefix { $0.isASCII && $0.isNumber }
         guard let number = Int64(digits), let end = VenueTime.milliseconds(fromEpoch: number) else { return nil }
         let left = Duration.milliseconds(end - now.milliseconds)
         return left > .zero ? min(left, CooldownRule.longestTold) : nil
@@ -246,6 +247,14 @@ struct Placeholders: Sendable {
 
     /// The first placeholder in a text that is not one of these.
     static func unknown(in text: String, allowed: [String]) -> String? {
-        text.matches(of: /\{([^{}]*)\}/).map { String($0.1) }.first { !allowed.contains($0) }
+        var rest = text[...]
+        while let close = rest.firstIndex(of: "}") {
+            if let open = rest[..<close].lastIndex(of: "{") {
+                let name = String(rest[open..<close].dropFirst())
+                if !allowed.contains(name) { return name }
+            }
+            rest = rest[close...].dropFirst()
+        }
+        return nil
     }
 }

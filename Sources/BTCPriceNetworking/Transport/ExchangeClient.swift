@@ -128,15 +128,17 @@ private func tlsReason(_ error: any Error) -> String {
     if let extra = error as? NIOSSLExtraError, extra == .failedToValidateHostname {
         return "TLS: its certificate is for another host"
     }
-    let text = "\(error)".replacing(#/ at /.*/#.dotMatchesNewlines(), with: "")
-    guard let reason = text.firstMatch(of: /:OPENSSL_internal:([A-Z0-9_]+)/)?.output.1 else {
-        return "TLS: \(oneLine(text))"
-    }
+    let (all, mark) = ("\(error)", ":OPENSSL_internal:")
+    let text = all[..<(all.place(of: " at /") ?? all.endIndex)]
+    guard let place = text.place(of: mark), case let rest = text[place...].dropFirst(mark.count),
+        case let reason = rest.prefix(while: { $0 == "_" || $0.isASCII && ($0.isUppercase || $0.isNumber) }),
+        !reason.isEmpty
+    else { return "TLS: \(oneLine(String(text)))" }
     if reason == "CERTIFICATE_VERIFY_FAILED" {
         return "TLS: its certificate is not valid now, by this machine's clock, or not from a trusted authority "
             + "(tls.ca-file adds one)"
     }
-    return "TLS: \(reason.replacing("_", with: " ").lowercased())"
+    return "TLS: \(reason.replaced("_", by: " ").lowercased())"
 }
 
 private func errorText(_ errno: Int32) -> String {

@@ -17,9 +17,7 @@ package struct HTTPRequest: Sendable {
         var authority: String { "\(bracketedHost):\(port)" }
 
         /// Whether it is this machine, which no proxy is asked for: a proxy would connect to its own.
-        var isLoopback: Bool {
-            host == "localhost" || host == "::1" || host.wholeMatch(of: /127(\.[0-9]{1,3}){3}/) != nil
-        }
+        var isLoopback: Bool { host.isLoopbackHost }
 
         private var bracketedHost: String { host.contains(":") ? "[\(host)]" : host }
     }

@@ -1,7 +1,7 @@
 /// Reads the response to one request (RFC 9112), however its bytes are cut. A pure value.
 ///
 /// It refuses a response that two readers could understand differently: two lengths, a length beside chunks, a transfer coding that was
-/// not requested, a line that does not end with CR LF. Interim responses are skipped.
+/// not requested, a line that does not end with CR LF, a blank beside a chunk's size. Interim responses are skipped.
 struct HTTPResponseParser {
     /// It decides where a response ends (RFC 9112, section 6.3).
     enum Request {
@@ -83,6 +83,7 @@ struct HTTPResponseParser {
     /// - Returns: The response, once it is complete. Nothing must be added afterwards.
     /// - Throws: ``HTTPError/malformed(_:)`` and ``HTTPError/tooLong(limit:)``. The parser can't be used afterwards.
     mutating func take(_ new: some Collection<UInt8>) throws(HTTPError) -> HTTPResponse? {
+        if case .complete = stage { return nil }
         bytes.append(contentsOf: new)
         while true {
             switch stage {

@@ -1,3 +1,4 @@
+import BTCPriceCore
 import Glibc
 
 /// The parts of a URL with a host (RFC 3986).
@@ -31,8 +32,7 @@ package struct WebAddress: Sendable {
         if number.isEmpty {
             port = nil
         } else {
-            guard number.utf8.dropFirst().allSatisfy({ (0x30...0x39).contains($0) }), number.first == ":",
-                let port = Int(number.dropFirst()), (1...65_535).contains(port)
+            guard number.first == ":", let port = number.dropFirst().wholeNumber(digits: 5), (1...65_535).contains(port)
             else { return nil }
             self.port = port
         }
@@ -41,25 +41,27 @@ package struct WebAddress: Sendable {
     private static func host(_ text: Substring) -> String? {
         guard text.hasPrefix("[") else {
             // No name is longer (RFC 1035, section 2.3.4).
-            let isName = text.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "-._".contains($0)) }
-            return isName && (1...253).contains(text.utf8.count) ? String(text) : nil
+            let isName = text.isWord(with: "-._")
+            return isName && text.utf8.count <= 253 ? String(text) : nil
         }
         let address = String(text.dropFirst().dropLast())
         var bytes = (UInt64(0), UInt64(0))
         return inet_pton(AF_INET6, address, &bytes) == 1 ? address : nil
     }
 
-    /// A path or query with the characters that it can't contain as `%22` (RFC 3986, sections 3.3 and 3.4).
+    /// A path or query with the characters that it can't contain as `%22` (RFC 3986, sections 2.1, 3.3 and 3.4).
     private static func encoded(_ text: Substring) -> String {
-        text.utf8.reduce(into: "") { result, byte in
-            let scalar = UnicodeScalar(byte)
-            let isAllowed =
-                Character(scalar).isLetter || Character(scalar).isNumber || "-._~!$&'()*+,;=:@/?%".utf8.contains(byte)
-            if byte < 0x80, isAllowed {
-                result.unicodeScalars.append(scalar)
+        var (result, rest) = ("", text.utf8[...])
+        while let byte = rest.popFirst() {
+            let character = Character(UnicodeScalar(byte))
+            let isCode =
+                byte == UInt8(ascii: "%") && rest.prefix(2).count { Character(UnicodeScalar($0)).isHexDigit } == 2
+            if isCode || byte < 0x80 && String(character).isWord(with: "-._~!$&'()*+,;=:@/?") {
+                result.append(character)
             } else {
-                result += "%" + String(byte, radix: 16, uppercase: true)
+                result += "%" + byte.padded(2, radix: 16).uppercased()
             }
         }
+        return result
     }
 }

@@ -19,7 +19,7 @@ enum WebSocketEnd: Sendable {
 /// Callbacks of a connection. Called on the event loop.
 protocol WebSocketDelegate: AnyObject {
     func opened(_ connection: WebSocketConnection)
-    /// Frames that arrived together.
+    /// Frames that arrived together; none if only a part of one has arrived.
     /// - Parameters:
     ///   - texts: The text messages, from the oldest to the newest; there may be none.
     ///   - frames: The number of all frames, whatever they are.
@@ -88,8 +88,12 @@ final class WebSocketConnection: ChannelInboundHandler, @unchecked Sendable {
         dial.start()
     }
 
+    fileprivate var isUpgrading: Bool {
+        if case .upgrading = stage { true } else { false }
+    }
+
     /// Reads what has come, or what comes next if there is nothing, and tells the delegate. Nothing more is read before the next call, apart
-    /// from the rest of a burst or of a frame.
+    /// from the rest of a burst.
     func read() {
         if case .open(let channel) = stage { channel.read() }
     }
@@ -172,18 +176,17 @@ final class WebSocketConnection: ChannelInboundHandler, @unchecked Sendable {
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
-        // After a part of a frame, the delegate knows of nothing that it could read on for.
-        let readsOn = frames.bytes >= Self.fullRead || frames.count == 0
+        let isFull = frames.bytes >= Self.fullRead
         deliver()
         answerPing()
         // A connection that is being closed is read to its end.
-        if readsOn { context.read() } else if case .closing = stage { context.read() }
+        if isFull { context.read() } else if case .closing = stage { context.read() }
     }
 
     private func deliver() {
         let (count, bytes) = frames
         frames = (0, 0)
-        guard case .open = stage, count > 0 else { return }
+        guard case .open = stage else { return }
         delegate?.received(texts, frames: count, bytes: bytes, on: self)
         texts.removeAll(keepingCapacity: true)
     }
@@ -284,6 +287,8 @@ private final class UpgradeHandler: ChannelInboundHandler, RemovableChannelHandl
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        // A TLS connection that is being closed still brings what the server sends.
+        guard connection.isUpgrading else { return }
         let response: HTTPResponse?
         do throws(HTTPError) {
             response = try parser.take(unwrapInboundIn(data).readableBytesView)

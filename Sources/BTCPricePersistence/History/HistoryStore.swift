@@ -498,7 +498,7 @@ package final class HistoryStore: CandleArchive {
     private func setAside(_ error: SQLiteError) {
         files.database = nil
         let (date, time) = now.wall.utc
-        let aside = FileSystem.setAside(path, as: "\(date)T\(time.replacing(":", with: ""))Z")
+        let aside = FileSystem.setAside(path, as: "\(date)T\(time.replaced(":", by: ""))Z")
         // The newest one stays, and of the others the largest: it may be a history of years that is not read yet.
         let others = FileSystem.damagedFiles(of: path).filter { $0 != aside }.sorted {
             FileSystem.size(of: $0) < FileSystem.size(of: $1)

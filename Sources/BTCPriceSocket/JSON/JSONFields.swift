@@ -107,12 +107,12 @@ package struct JSONFields {
     /// A field that is written for its readers and follows from others.
     package mutating func derived(_ name: StaticString, _ value: @autoclosure () -> JSON) {
         guard source == nil else { return }
-        if isText { writer.member(name, value()) } else { object.append(name.description, value()) }
+        if isText { writer.member(name.description, value()) } else { object.append(name.description, value()) }
     }
 
     private mutating func put<Value>(_ name: StaticString, _ value: Value?, _ kind: JSONKind<Value>) {
         guard isText else { return object.append(name.description, value.map(kind.write) ?? .null) }
-        writer.name(name)
+        writer.name(ofField: name)
         guard let value else { return writer.write(.null) }
         if let writeText = kind.writeText { writeText(value, &writer) } else { writer.write(kind.write(value)) }
     }

@@ -63,17 +63,12 @@ package struct JSONWriter {
         close("}")
     }
 
-    /// Writes the name of a member, which needs no escapes.
-    package mutating func name(_ name: StaticString) {
+    /// Writes the name of a field, which needs no escapes.
+    mutating func name(ofField name: StaticString) {
         separate()
         bytes.append(UInt8(ascii: "\""))
         bytes.append(contentsOf: UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount))
         bytes.append(contentsOf: (layout == .lines ? "\" : " : "\":").utf8)
-    }
-
-    package mutating func member(_ name: StaticString, _ value: JSON) {
-        self.name(name)
-        write(value)
     }
 
     package mutating func member(_ name: String, _ value: JSON) {
@@ -81,7 +76,7 @@ package struct JSONWriter {
         write(value)
     }
 
-    /// Writes the name of a member, whatever it is.
+    /// Writes the name of a member.
     package mutating func name(_ name: String) {
         separate()
         write(name)

@@ -78,7 +78,7 @@ struct BrokerAddress: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// Whether the broker can only be on this machine.
-    var isLocal: Bool { host == "localhost" || host == "::1" || host.wholeMatch(of: /127(\.[0-9]{1,3}){3}/) != nil }
+    var isLocal: Bool { host.isLoopbackHost }
 
     /// `broker.example:8883`
     var description: String { "\(host.contains(":") ? "[\(host)]" : host):\(port)" }

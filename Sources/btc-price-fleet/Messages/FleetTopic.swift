@@ -29,7 +29,7 @@ enum FleetTopic: Sendable, Hashable {
 
     /// Whether a publisher may have this name: at most 32 lower-case letters, digits and hyphens, and the first is a letter. It is also the
     /// name of a socket file and of a source in the daemon's configuration.
-    static func isPublisherName(_ name: String) -> Bool { name.wholeMatch(of: /[a-z][a-z0-9-]{0,31}/) != nil }
+    static func isPublisherName(_ name: String) -> Bool { Market.isVenueName(name) }
 
     /// - Returns: `nil` if `text` is not a topic that followers read.
     init?(_ text: String) {
