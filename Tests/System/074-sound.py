@@ -77,7 +77,7 @@ def _():
     assert "the same folder" in refused("--state-directory", place.state, "--runtime-directory", link, status=1)
     path = f"{place.state}/config.toml"
     Path(path).write_text('state.directory = "/tmp/a\\u0000b"\n')
-    assert "a NUL byte" in refused("--config", path, "--check-config")
+    assert "a NUL character" in refused("--config", path, "--check-config")
     limit = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (15, 15))
     text = refused("--state-directory", place.state, "--runtime-directory", place.runtime, status=1, preexec_fn=limit)
     assert "only 15 files may be open" in text and "ulimit -n" in text, text

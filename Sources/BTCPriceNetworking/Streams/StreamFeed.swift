@@ -141,12 +141,15 @@ final class StreamFeed: WebSocketDelegate, NIOScheduledCallbackHandler, @uncheck
         connection?.read()
     }
 
-    /// Reads messages that arrived together, and notifies the subscribers once. Messages of the interval after them are read together, too.
+    /// Reads messages that arrived together, and notifies the subscribers once. Those that come up to the next read are read together, too.
     func received(_ texts: [ByteBuffer], frames: Int, bytes: Int, on connection: WebSocketConnection) {
         guard connection === self.connection else { return }
         if nextRead == nil {
+            // At a multiple of the interval, so that all streams are read in one turn of the loop.
+            let step = UInt64(max(1, TimeAmount(interval).nanoseconds))
+            let next = NIODeadline.uptimeNanoseconds((NIODeadline.now().uptimeNanoseconds / step + 1) * step)
             // It fails only after the loop has ended.
-            nextRead = try? client.eventLoop.scheduleCallback(in: TimeAmount(interval), handler: self)
+            nextRead = try? client.eventLoop.scheduleCallback(at: next, handler: self)
         }
         let messages = newest(of: texts)
         perform { machine, present in

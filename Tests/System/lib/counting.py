@@ -19,8 +19,11 @@ class Callgrind:
     def __init__(self):
         self.folder = tempfile.mkdtemp(prefix="btc-priced-counted-")
         atexit.register(shutil.rmtree, self.folder, ignore_errors=True)
-        self.prefix = ["valgrind", "--quiet", "--tool=callgrind", "--instr-atstart=no", "--demangle=no", f"--callgrind-out-file={self.folder}/out"]
+        self.prefix = ["valgrind", "--quiet", "--tool=callgrind", "--instr-atstart=no", "--demangle=no", "--dump-instr=yes",
+                       f"--callgrind-out-file={self.folder}/out"]
         self.dumps = 0
+        # What callgrind wrote last.
+        self.text = ""
 
     def stripped(self, name):
         """A folder with this program of ours without its debug information, which valgrind would read for minutes."""
@@ -42,8 +45,26 @@ class Callgrind:
         def written():
             texts = [Path(path).read_text() for path in glob.glob(f"{self.folder}/out*.{self.dumps}")]
             return [text for text in texts if re.search(r"^totals: \d+", text, re.M)]
-        text = wait_until(written, what="callgrind's figures")[0]
-        return int(re.search(r"^totals: (\d+)", text, re.M)[1]), self._allocations(text), result
+        self.text = wait_until(written, what="callgrind's figures")[0]
+        return int(re.search(r"^totals: (\d+)", self.text, re.M)[1]), self._allocations(self.text), result
+
+    def lines(self, times):
+        """The lines of code, of 64 bytes, of which an instruction ran at least so many times in the last count: what the caches hold."""
+        found, address, is_call = set(), 0, False
+        for line in self.text.splitlines():
+            if line.startswith("calls="):
+                is_call = True
+            elif position := re.match(r"(0x[0-9a-f]+|[+-]\d+|\*) \S+ (\d+)$", line):
+                # An address is absolute, or relative to the last one.
+                if position[1].startswith("0x"):
+                    address = int(position[1], 16)
+                elif position[1] != "*":
+                    address += int(position[1])
+                # The line after a call has the costs of what was called.
+                if not is_call and int(position[2]) >= times:
+                    found.add(address // 64)
+                is_call = False
+        return len(found)
 
     @staticmethod
     def _allocations(text):
@@ -96,7 +117,7 @@ class Counted:
 
 
 def count_of_tick(secure, ticks=40, interval=250):
-    """Of a steady tick with one source: instructions, and blocks of memory asked for."""
+    """Of a steady tick with one source: instructions, blocks of memory asked for, and lines of code that three ticks of four run."""
     counted = Counted(secure, "--tick-interval-ms", str(interval), "--tick-budget-ms", "2000")
     counted.settled(8)
     # callgrind begins and ends to count with a delay, in which there must be no ticks.
@@ -112,7 +133,7 @@ def count_of_tick(secure, ticks=40, interval=250):
         return counted.state()["tick"] - begun
     instructions, allocations, done = counted.during(tick)
     counted.stop()
-    return instructions / done, allocations / done
+    return instructions / done, allocations / done, counted.callgrind.lines(done * 3 // 4)
 
 
 def count_of_call(calls=2000):
