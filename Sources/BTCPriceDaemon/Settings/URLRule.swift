@@ -1,6 +1,6 @@
 import BTCPriceNetworking
 
-/// The rules for URLs in the configuration. Whether a host and a port can be used, ``HTTPRequest`` decides.
+/// The rules for URLs in the configuration. Whether a host and a port can be used, ``WebAddress`` decides.
 enum URLRule {
     /// `http` or `https` and a host, with an optional port and path.
     static func isExchange(_ text: String) -> Bool { parts(text, ["http", "https"]) != nil }
