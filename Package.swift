@@ -53,7 +53,6 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.2"),
-        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
     targets: [
@@ -95,13 +94,11 @@ let package = Package(
         .target(
             name: "BTCPriceNetworking",
             dependencies: [
-                "BTCPriceCore", "BTCPriceSocket", "Configuration", "EventLoopTasks",
+                "BTCPriceCore", "BTCPriceSocket", "Configuration", "EventLoopTasks", "TLS",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOSOCKS", package: "swift-nio-extras"),
-                .product(name: "NIOSSL", package: "swift-nio-ssl"),
-                .product(name: "NIOTLS", package: "swift-nio"),
                 .product(name: "NIOWebSocket", package: "swift-nio"),
             ],
             resources: [.embedInCode("Exchanges/exchanges.toml"), .embedInCode("Exchanges/reference-rates.toml")],
@@ -111,7 +108,7 @@ let package = Package(
             swiftSettings: ours),
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
 
-        .target(name: "Configuration", swiftSettings: ours),
+        .target(name: "Configuration", dependencies: ["CommandLine"], swiftSettings: ours),
 
         // Shared by the programs.
         .target(
@@ -130,6 +127,10 @@ let package = Package(
         .systemLibrary(name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
         .target(name: "CLinux"),
         .target(
+            name: "TLS", dependencies: ["COpenSSL", .product(name: "NIOCore", package: "swift-nio")],
+            swiftSettings: ours),
+        .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
+        .target(
             name: "EventLoopTasks", dependencies: [.product(name: "NIOCore", package: "swift-nio")], swiftSettings: ours
         ),
 
@@ -138,11 +139,10 @@ let package = Package(
         .target(
             name: "ExchangeSimulator",
             dependencies: [
-                "BTCPriceCore", "BTCPriceNetworking", "BTCPriceSocket", "CommandLine", "Configuration",
+                "BTCPriceCore", "BTCPriceNetworking", "BTCPriceSocket", "CommandLine", "Configuration", "TLS",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "NIOWebSocket", package: "swift-nio"),
             ],
             swiftSettings: ours),
@@ -187,6 +187,9 @@ let package = Package(
             ]),
         test("btc-price-fleet", ["BTCPriceCore", "BTCPriceSocket", "TestSupport"]),
         test("ExchangeSimulator", ["TestSupport"]),
+        test(
+            "TLS",
+            [.product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOEmbedded", package: "swift-nio")]),
         test("Systemd", ["TestSupport", .product(name: "Logging", package: "swift-log")]),
     ],
     swiftLanguageModes: [.v6]

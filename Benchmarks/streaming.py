@@ -183,5 +183,4 @@ def measure():
     rows += [Row(f"streams, {trades:,} trades/s, ms/s", used, "requests only", requests[0], ratio_at_most=goal)
              for trades, (used, _), goal in ((5, few, None), (100, many, 4.0), (1000, most, 8.0))]
     return [*rows, Row("the same, 100 trades/s", many[0], "Go client", client[0], ratio_at_most=1.0),
-            Row("private memory at rest, MiB", requests[1], at_most=3),
             Row("private memory with streams, MiB", max(few[1], many[1], most[1]), "Go client", client[1], at_most=3.5)]

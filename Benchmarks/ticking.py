@@ -9,8 +9,8 @@ import tempfile
 import time
 
 from lib.counting import Callgrind, count_of_tick
-from measuring import (HERE, INTERVAL, ON_LOAD, ON_MEASURED, TICKS, Daemon, Place, Row, Simulator, atexit, compiled_go, known_price, process_time,
-                       ratios, spawn, wait_until)
+from measuring import (HERE, INTERVAL, ON_LOAD, ON_MEASURED, TICKS, Daemon, Place, Row, Simulator, atexit, compiled_go, known_price, private_memory,
+                       process_time, ratios, spawn, wait_until)
 
 BLOCKS = 10
 SETTLING = 5
@@ -106,6 +106,7 @@ def over(secure, ticks):
                     simulator)
     time.sleep(SETTLING)
     found = steady(running, ticks)
+    memory = private_memory(running["btc-priced"].process) / 1024
     for daemon in running.values():
         daemon.stop()
     simulator.stop()
@@ -115,7 +116,7 @@ def over(secure, ticks):
                 ratio_at_most=1.0 if secure and peer == "Go daemon" else None) for peer, values in found.items()]
     instructions, _, lines = count_of_tick(secure)
     rows.append(Row(f"{name}, instructions", instructions, "Python daemon", counted_peer(secure), at_most=320_000 if secure else None))
-    return [*rows, Row(f"{name}, lines of code", lines)] if secure else rows
+    return [*rows, Row(f"{name}, lines of code", lines), Row("private memory at rest, MiB", memory, at_most=3)] if secure else rows
 
 
 def measure():

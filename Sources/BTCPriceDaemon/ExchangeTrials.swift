@@ -16,7 +16,11 @@ enum ExchangeTrials {
         let trial: ExchangeTrial
         var body: [UInt8]?
         if let path {
-            body = try ConfigurationFile.bytes(of: path, atMost: 4, mayBePipe: true)
+            do throws(FileFailure) {
+                body = try fileContent(path, atMost: 4, mayBePipe: true)
+            } catch {
+                throw SettingsError("\(error)")
+            }
         }
         if let source = settings.exchanges.first(where: { $0.name == name }),
             let exchange = source.exchange

@@ -1,3 +1,4 @@
+import CommandLine
 import Glibc
 
 /// The parsed configuration file: the names of the settings, with their values and line numbers.
@@ -40,38 +41,14 @@ package struct ConfigurationFile {
 
     /// - Throws: ``SettingsError`` if the file can't be read or is not valid TOML.
     package init(path: String) throws(SettingsError) {
-        let bytes = try Self.bytes(of: path, atMost: 1)
+        let bytes: [UInt8]
+        do throws(FileFailure) {
+            bytes = try fileContent(path, atMost: 1)
+        } catch {
+            throw SettingsError("\(error)")
+        }
         guard let text = String(validating: bytes, as: UTF8.self) else { throw SettingsError("\(path): not UTF-8") }
         try self.init(text: text, path: path)
-    }
-
-    /// The content of a regular file.
-    /// - Parameters:
-    ///   - mebibytes: The longest content.
-    ///   - mayBePipe: Whether it may also be a pipe, such as `/dev/stdin`, which is waited for.
-    package static func bytes(
-        of path: String, atMost mebibytes: Int, mayBePipe: Bool = false
-    ) throws(SettingsError) -> [UInt8] {
-        // Non-blocking: a FIFO without a writer would block the start forever.
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC | (mayBePipe ? 0 : O_NONBLOCK))
-        guard descriptor >= 0 else { throw SettingsError("\(path): \(String(cString: strerror(errno)))") }
-        defer { close(descriptor) }
-        var status = stat()
-        guard fstat(descriptor, &status) == 0, mayBePipe || status.st_mode & S_IFMT == S_IFREG else {
-            throw SettingsError("\(path): not a regular file")
-        }
-        var bytes: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 64 * 1024)
-        while true {
-            let count = Glibc.read(descriptor, &buffer, buffer.count)
-            guard count >= 0 else { throw SettingsError("\(path): \(String(cString: strerror(errno)))") }
-            if count == 0 { break }
-            bytes += buffer[..<count]
-            guard bytes.count <= mebibytes << 20 else {
-                throw SettingsError("\(path): longer than \(mebibytes) MiB")
-            }
-        }
-        return bytes
     }
 
     /// - Parameters:

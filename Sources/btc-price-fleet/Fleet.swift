@@ -3,7 +3,6 @@ import BTCPriceSocket
 import CMosquitto
 import CommandLine
 import Dispatch
-import FoundationEssentials
 import Glibc
 import Logging
 import Synchronization
@@ -14,7 +13,7 @@ import UnixSignals
 struct Fleet {
     private let logger: Logger
     private let manager = ServiceManager()
-    private let environment = ProcessInfo.processInfo.environment
+    private let environment = processEnvironment()
 
     static func main() async -> Never {
         let command = FleetCommand.program.readOrExit(Array(Swift.CommandLine.arguments.dropFirst())) {
@@ -23,7 +22,7 @@ struct Fleet {
         // If a broker or a client is gone, the write must fail with an error, not end the process.
         signal(SIGPIPE, SIG_IGN)
         let logger = Logger(label: "btc-price-fleet") {
-            JournalLogHandler.orStandardError(identifier: $0, environment: ProcessInfo.processInfo.environment)
+            JournalLogHandler.orStandardError(identifier: $0, environment: processEnvironment())
         }
         do {
             let fleet = Fleet(logger: logger)
@@ -118,17 +117,13 @@ struct Fleet {
         if let path = options.passwordFile ?? credential("broker-password") {
             settings.password = try Self.password(path)
         }
-        for path in [settings.authorityFile, settings.certificateFile, settings.keyFile].compactMap(\.self) {
-            guard access(path, R_OK) == 0 else {
-                throw FleetStartFailure(description: "cannot read \(path): \(String(cString: strerror(errno)))")
-            }
-            // Notes between certificates may have any encoding. What else is wrong with the file, the TLS library says.
-            let text = FileManager.default.contents(atPath: path).map { String(decoding: $0, as: UTF8.self) }
-            if let text { try Self.refuseEncrypted(text, path) }
-        }
         guard (settings.certificateFile == nil) == (settings.keyFile == nil) else {
             throw FleetStartFailure(
                 description: "a certificate and its key belong together: give --certificate and --key")
+        }
+        for path in [settings.authorityFile, settings.certificateFile, settings.keyFile].compactMap(\.self) {
+            // Notes between certificates may have any encoding. What else is wrong with the file, the TLS library says.
+            try Self.refuseEncrypted(String(decoding: Self.content(path), as: UTF8.self), path)
         }
         return settings
     }
@@ -149,11 +144,19 @@ struct Fleet {
     }
 
     private static func password(_ path: String) throws(FleetStartFailure) -> String {
-        guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {
-            throw FleetStartFailure(description: "cannot read the password in \(path)")
+        guard let text = String(validating: try content(path, mayBePipe: true), as: UTF8.self) else {
+            throw FleetStartFailure(description: "the password in \(path) is not a text")
         }
         try refuseEncrypted(text, path)
         return String(text.prefix { !$0.isNewline })
+    }
+
+    private static func content(_ path: String, mayBePipe: Bool = false) throws(FleetStartFailure) -> [UInt8] {
+        do throws(FileFailure) {
+            return try fileContent(path, atMost: 1, mayBePipe: mayBePipe)
+        } catch {
+            throw FleetStartFailure(description: "cannot read \(error)")
+        }
     }
 
     private static func random() -> String { String(UInt64.random(in: 1 ... .max), radix: 16) }

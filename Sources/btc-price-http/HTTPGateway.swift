@@ -1,7 +1,7 @@
+import BTCPriceCore
 import BTCPriceSocket
 import CommandLine
 import EventLoopTasks
-import FoundationEssentials
 import Glibc
 import Logging
 import NIOCore
@@ -23,7 +23,7 @@ struct HTTPGateway {
         ServerLimits.raiseDescriptors()
         signal(SIGPIPE, SIG_IGN)
         let logger = Logger(label: "btc-price-http") {
-            JournalLogHandler.orStandardError(identifier: $0, environment: ProcessInfo.processInfo.environment)
+            JournalLogHandler.orStandardError(identifier: $0, environment: processEnvironment())
         }
         do {
             try await HTTPGateway(command: command, logger: logger).run()
@@ -42,7 +42,7 @@ struct HTTPGateway {
 
     private func run(on eventLoop: any EventLoop, _ executor: EventLoopExecutor) async throws {
         let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
-        let environment = ProcessInfo.processInfo.environment
+        let environment = processEnvironment()
         let socket = SocketSearch.finder(named: command.socket, environment: { environment[$0] }, uid: getuid())
         let limits = self.limits
         let policy = AccessPolicy(hosts: Set(command.hosts), origins: Set(command.origins))
@@ -176,6 +176,6 @@ extension SocketAddress {
     /// `127.0.0.1:8340`, or the path of a Unix socket.
     fileprivate var place: String {
         guard let address = plainAddress else { return pathname ?? "" }
-        return "\(address.contains(":") ? "[\(address)]" : address):\(port ?? 0)"
+        return "\(address.bracketedHost):\(port ?? 0)"
     }
 }

@@ -28,6 +28,11 @@ def dollars(state):
     return f"${Decimal(state['quote']['value']):,.2f}"
 
 
+def saved(path):
+    with open(path) as file:
+        return json.load(file)["quote"]["timestamp"]
+
+
 def age_quote(place, seconds):
     """Makes the stored quote older by `seconds`, as if the daemon had not run since then and the machine had rebooted."""
     os.unlink(f"{place.runtime}/last-quote.json")
@@ -122,8 +127,11 @@ def _():
         what="three more ticks")
     equal(after["freshness"], "fresh")
     equal(len([line for line in daemon.lines if "cannot be saved" in line]), 1, "log lines")
-    # Meanwhile the state directory received every copy, so a kill still loses nothing.
+    # Soon after each tick the state directory receives the copy instead, which outlives a kill.
     newest = btcctl(place, "current", "--json").json
+    substitute = f"{place.state}/last-quote.unsynced.json"
+    wait_until(lambda: os.path.exists(substitute) and saved(substitute) >= newest["quote"]["timestamp"],
+               what="the copy in the state directory")
     daemon.kill()
     daemon = Daemon(place)
     assert btcctl(place, "current", "--json").json["quote"]["timestamp"] >= newest["quote"]["timestamp"]

@@ -94,7 +94,7 @@ def _():
         equal([re.sub(r"-\d.*", "", path.name) for path in built], ["btc-price-fleet", "btc-price-http", "btc-priced"])
         assert all(f"-{VERSION}-1" in path.name for path in built), built
         needed = shell("rpm", "-qp", "--requires", built[2])
-        assert "libsqlite3.so.0" in needed and "libsystemd.so.0" in needed, needed
+        assert "libsqlite3.so.0" in needed and "libssl.so.3" in needed and "libsystemd.so.0" in needed, needed
         shell("rpm", "--root", f"{folder}/root", "--nodeps", "--noscripts", "-i", *built)
         shell("make", "install", f"DESTDIR={folder}/ours", "prefix=/usr")
         ours = set(files(f"{folder}/ours"))
@@ -170,7 +170,7 @@ for message in validate_full_spdx_document(parse_file(sys.argv[1])):
     packages = {package["name"]: package for package in document["packages"]}
     links = {(r["spdxElementId"].removeprefix("SPDXRef-"), r["relatedSpdxElement"].removeprefix("SPDXRef-")) for r in document["relationships"]}
     # Of each kind: a package, code inside of one, the runtime, a static library, and what the loader finds.
-    for program, name in (("btc-priced", "swift-nio-ssl"), ("btc-priced", "boringssl"), ("btc-price-http", "llhttp"),
+    for program, name in (("btc-priced", "swift-nio-extras"), ("btc-price-http", "llhttp"),
                           ("btcctl", "swift-stdlib"), ("btcctl", "glibc"), ("btc-priced", "libsqlite3.so.0")):
         assert (program, name) in links, (program, name)
     unknown = {r["relatedSpdxElement"] for r in document["relationships"] if r["relationshipType"] == "STATIC_LINK"} & {

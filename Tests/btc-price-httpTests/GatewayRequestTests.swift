@@ -29,12 +29,18 @@ import Testing
         #expect(found?["currency"] == "EUR")
         #expect(["x", "y", "z", "w"].map { found?[$0] } == ["", "", "a=b", nil])
         #expect(request("/?&x=1&&")?.parameters.map(\.name) == ["x"])
+        #expect(request("/?na%6de=%C3%A9%20")?["name"] == "é ")
+        for bad in ["/?x=%", "/?x=%4", "/?x=%zz", "/?x=%+1", "/?x=%FF", "/?%E2%82=x"] { #expect(request(bad) == nil) }
     }
 
     @Test func `the authority of an absolute target overrides the Host header`() {
         #expect(request("/")?.authority == "localhost")
         #expect(request("http://evil.example:1/")?.authority == "evil.example:1")
         #expect(request("http://evil.example?x")?.authority == "evil.example")
+        #expect(request("http://[::1]:8340/")?.authority == "[::1]:8340")
+        for bad in ["http://", "http:/x", "x", "*", "1http://a/", "http://user@a/", "http://[x]/"] {
+            #expect(request(bad) == nil)
+        }
         #expect(request("/?x=http://evil.example/")?.authority == "localhost")
         #expect(request("//evil.example/v1/price")?.authority == "localhost")
         #expect(request("/", host: nil)?.authority == nil)

@@ -1,3 +1,4 @@
+import BTCPriceCore
 import BTCPriceNetworking
 
 /// The rules for URLs in the configuration. Whether a host and a port can be used, ``WebAddress`` decides.

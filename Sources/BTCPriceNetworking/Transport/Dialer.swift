@@ -1,17 +1,13 @@
 import NIOCore
 import NIOPosix
 import NIOSOCKS
-import NIOSSL
-import NIOTLS
+import TLS
 
-/// Opens connections with one set of settings: name lookup, connect, proxy, TLS, and the check of the server's identity.
-// Accessed on the event loop's thread only, except for its constants.
-final class Dialer: @unchecked Sendable {
+/// Opens connections with one set of settings: name lookup, connect, proxy and TLS.
+final class Dialer: Sendable {
     let context: TransportContext
     let names: NameLookup
     let eventLoop: any EventLoop
-    /// The TLS contexts, by whether the server has a name. Made on first use, since each one reads every certificate of the system.
-    private var contexts: [Bool: NIOSSLContext] = [:]
 
     init(_ context: TransportContext, names: NameLookup, on eventLoop: any EventLoop) {
         self.context = context
@@ -25,15 +21,6 @@ final class Dialer: @unchecked Sendable {
     /// The proxy for a server; `nil` for none.
     func proxy(to origin: HTTPRequest.Origin) -> HTTPTransportSettings.Proxy? {
         origin.isLoopback ? nil : context.settings.proxy
-    }
-
-    fileprivate func tlsContext(for identity: ServerIdentity) throws -> NIOSSLContext {
-        if let context = contexts[identity.isName] { return context }
-        var configuration = context.tls
-        if !identity.isName { configuration.certificateVerification = .noHostnameVerification }
-        let context = try NIOSSLContext(configuration: configuration)
-        contexts[identity.isName] = context
-        return context
     }
 }
 
@@ -161,22 +148,10 @@ final class Dial: ChannelInboundHandler, RemovableChannelHandler, @unchecked Sen
     private func secure(_ channel: any Channel) throws {
         guard origin.isSecure else { return opened(channel) }
         stage = .shakingHands
-        let identity = ServerIdentity(origin)
-        let handler = try NIOSSLClientHandler(
-            context: try dialer.tlsContext(for: identity), serverHostname: identity.isName ? origin.host : nil)
-        try channel.pipeline.syncOperations.addHandler(handler, position: .before(self))
-    }
-
-    /// TLS is established: checks the server's identity.
-    private func secured(_ channel: any Channel) {
-        do {
-            guard let certificate = try channel.pipeline.syncOperations.nioSSL_peerCertificate(),
-                ServerIdentity(origin).isShown(by: certificate)
-            else { throw NIOSSLExtraError.failedToValidateHostname }
-            opened(channel)
-        } catch {
-            end(.failure(.other(error)))
-        }
+        // Not the address that is connected, which may be the proxy's.
+        let server = origin.address?.ipAddress.map(TLSContext.Peer.address) ?? .name(origin.host)
+        try channel.pipeline.syncOperations.addHandler(
+            TLSHandler(dialer.context.tls, to: server), position: .before(self))
     }
 
     private func opened(_ channel: any Channel) {
@@ -211,7 +186,7 @@ final class Dial: ChannelInboundHandler, RemovableChannelHandler, @unchecked Sen
         switch event {
         case is SOCKSProxyEstablishedEvent:
             do { try secure(context.channel) } catch { end(.failure(.other(error))) }
-        case TLSUserEvent.handshakeCompleted: secured(context.channel)
+        case is TLSHandler.Established: opened(context.channel)
         default: break
         }
     }
@@ -246,8 +221,7 @@ extension HTTPError {
     init(onConnection error: any Error) {
         switch error {
         case let error as IOError: self = .lost(errno: error.errnoCode)
-        // Closed without TLS's close_notify: the framing shows whether the response was complete.
-        case NIOSSLError.uncleanShutdown: self = .closedEarly
+        case TLSError.truncated: self = .closedEarly
         case let error as SOCKSError.ConnectionFailed: self = .proxyRefused(error.reply.text)
         // The proxy accepts no offered method. Only the one without a password is offered (RFC 1928, section 3).
         case is SOCKSError.InvalidAuthenticationSelection: self = .proxyWantsPassword

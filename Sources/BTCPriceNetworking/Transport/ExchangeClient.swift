@@ -1,7 +1,7 @@
 import BTCPriceCore
 import NIOCore
-import NIOSSL
 import Synchronization
+import TLS
 
 import func Glibc.strerror
 
@@ -109,7 +109,7 @@ package final class ExchangeClient: Sendable {
         case .malformed(let text): .invalidData("not an HTTP/1.1 response: \(text)")
         case .proxyWantsPassword: .unreachable("the proxy wants a user name and a password, which is not supported")
         case .proxyRefused(let text): .unreachable("the proxy refused the connection: \(oneLine(text))")
-        case .other(let error): .unreachable(tlsReason(error))
+        case .other(let error): .unreachable((error as? TLSError).map(tlsReason) ?? oneLine("\(error)"))
         }
     }
 }
@@ -123,22 +123,16 @@ extension HTTPRequest {
     }
 }
 
-/// A TLS error as text: BoringSSL's reason, or NIOSSL's description without the source path of the build machine.
-private func tlsReason(_ error: any Error) -> String {
-    if let extra = error as? NIOSSLExtraError, extra == .failedToValidateHostname {
-        return "TLS: its certificate is for another host"
+/// A TLS error as text.
+func tlsReason(_ error: TLSError) -> String {
+    switch error {
+    case .otherHost: "TLS: its certificate is for another host"
+    case .notValidNow(let reason): "TLS: its certificate is not valid now, by this machine's clock: \(reason)"
+    case .untrusted(let reason):
+        "TLS: its certificate is not from a trusted authority (tls.ca-file adds one): \(reason)"
+    case .truncated: "TLS: the connection was closed before the response was complete"
+    case .failed(let reason): "TLS: \(reason)"
     }
-    let (all, mark) = ("\(error)", ":OPENSSL_internal:")
-    let text = all[..<(all.place(of: " at /") ?? all.endIndex)]
-    guard let place = text.place(of: mark), case let rest = text[place...].dropFirst(mark.count),
-        case let reason = rest.prefix(while: { $0 == "_" || $0.isASCII && ($0.isUppercase || $0.isNumber) }),
-        !reason.isEmpty
-    else { return "TLS: \(oneLine(String(text)))" }
-    if reason == "CERTIFICATE_VERIFY_FAILED" {
-        return "TLS: its certificate is not valid now, by this machine's clock, or not from a trusted authority "
-            + "(tls.ca-file adds one)"
-    }
-    return "TLS: \(reason.replaced("_", by: " ").lowercased())"
 }
 
 private func errorText(_ errno: Int32) -> String {

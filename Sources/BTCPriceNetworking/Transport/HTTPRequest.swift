@@ -11,15 +11,13 @@ package struct HTTPRequest: Sendable {
         let port: Int
 
         /// The value of the `Host` field, with the port if it is not the scheme's default (RFC 9110, section 7.2).
-        var hostField: String { port == (isSecure ? 443 : 80) ? bracketedHost : authority }
+        var hostField: String { port == (isSecure ? 443 : 80) ? host.bracketedHost : authority }
 
         /// The target of `CONNECT`, always with the port (RFC 9110, section 9.3.6).
-        var authority: String { "\(bracketedHost):\(port)" }
+        var authority: String { "\(host.bracketedHost):\(port)" }
 
         /// Whether it is this machine, which no proxy is asked for: a proxy would connect to its own.
         var isLoopback: Bool { host.isLoopbackHost }
-
-        private var bracketedHost: String { host.contains(":") ? "[\(host)]" : host }
     }
 
     /// The default for the longest body of a response, bytes. The largest body with a price has less than 3,000.

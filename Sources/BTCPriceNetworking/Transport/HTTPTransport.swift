@@ -1,6 +1,6 @@
 import Glibc
 package import NIOCore
-import NIOSSL
+import TLS
 
 package struct HTTPTransportSettings: Sendable, Hashable {
     /// A proxy and its protocol.
@@ -43,7 +43,7 @@ package struct HTTPTransportSettings: Sendable, Hashable {
 /// An HTTP/1.1 client on one event loop that keeps its connections, with one request at a time on each (RFC 9112).
 ///
 /// It supports what a price needs: GET without a body, no redirects, no cookies, no content codings. The cost of a general client
-/// would be most of the cost of a tick; this one costs a small part of that. SwiftNIO does I/O, HTTP parsing, TLS and SOCKS.
+/// would be most of the cost of a tick; this one costs a small part of that. SwiftNIO does I/O and SOCKS.
 package final class HTTPTransport: Sendable {
     private let eventLoop: any EventLoop
     private let pool: ConnectionPool
@@ -108,32 +108,29 @@ package final class HTTPTransport: Sendable {
     }
 }
 
-/// The settings, and the TLS configuration made from them.
+/// The settings, and the TLS context made from them.
 struct TransportContext: Sendable {
     let settings: HTTPTransportSettings
-    let tls: TLSConfiguration
+    let tls: TLSContext
 
     init(_ settings: HTTPTransportSettings) throws(TrustAnchorsError) {
         self.settings = settings
-        var tls = TLSConfiguration.makeClientConfiguration()
-        tls.minimumTLSVersion = .tlsv12
-        tls.applicationProtocols = ["http/1.1"]
         if let file = settings.caFile {
             // A FIFO would block.
             var status = stat()
             if stat(file, &status) == 0, status.st_mode & S_IFMT != S_IFREG {
                 throw TrustAnchorsError(description: "tls.ca-file: \(file) is not a regular file")
             }
-            do {
-                tls.additionalTrustRoots = [.certificates(try NIOSSLCertificate.fromPEMFile(file))]
-            } catch {
-                let problem =
-                    access(file, R_OK) == 0
-                    ? " holds no certificates that can be read" : ": \(String(cString: strerror(errno)))"
-                throw TrustAnchorsError(description: "tls.ca-file: \(file)\(problem)")
-            }
         }
-        self.tls = tls
+        do throws(TLSError) {
+            tls = try .client(trusting: settings.caFile, protocols: ["http/1.1"])
+        } catch {
+            guard let file = settings.caFile else { throw TrustAnchorsError(description: tlsReason(error)) }
+            let problem =
+                access(file, R_OK) == 0
+                ? " holds no certificates that can be read" : ": \(String(cString: strerror(errno)))"
+            throw TrustAnchorsError(description: "tls.ca-file: \(file)\(problem)")
+        }
     }
 }
 

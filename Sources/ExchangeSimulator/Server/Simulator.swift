@@ -3,7 +3,7 @@ import Glibc
 import NIOCore
 import NIOHTTP1
 import NIOPosix
-import NIOSSL
+import TLS
 
 /// Real HTTP and WebSocket servers on loopback that behave like the exchanges: one port per venue, and a control port.
 package struct Simulator: Sendable {
@@ -54,7 +54,7 @@ package struct Simulator: Sendable {
                 let channel = try await listen(group, host: host, port: port) { channel in
                     let pipeline = channel.pipeline.syncOperations
                     if let context = transport.context {
-                        try pipeline.addHandler(NIOSSLServerHandler(context: context))
+                        try pipeline.addHandler(TLSHandler(context))
                     }
                     try pipeline.configureHTTPServerPipeline()
                     try pipeline.addHandler(AnsweringHandler { head, _ in exchanges.response(to: head.uri) })
@@ -80,16 +80,13 @@ package struct Simulator: Sendable {
 
     /// The base address of a venue: `http://127.0.0.1:40001`.
     package func url(of venue: VenueName) -> String {
-        let host = transport.host.contains(":") ? "[\(transport.host)]" : transport.host
-        return
-            "\(transport.certificates == nil ? "http" : "https")://\(host):\(ports[venue]?.port ?? 0)"
+        "\(transport.base):\(ports[venue]?.port ?? 0)"
     }
 
     /// The names and base addresses of the described exchanges.
     var describedURLs: [(name: String, url: String)] {
         guard let described else { return [] }
-        let base = "\(transport.certificates == nil ? "http" : "https")://\(transport.host):\(described.port)"
-        return described.exchanges.names.map { ($0, "\(base)/\($0)") }
+        return described.exchanges.names.map { ($0, "\(transport.base):\(described.port)/\($0)") }
     }
 
     var controlURL: String { "http://127.0.0.1:\(control.localAddress?.port ?? 0)" }

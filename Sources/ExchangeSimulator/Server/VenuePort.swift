@@ -1,8 +1,9 @@
+import BTCPriceCore
 import Glibc
 import NIOCore
 import NIOHTTP1
 import NIOPosix
-import NIOSSL
+import TLS
 
 /// How connections to a venue are set up.
 struct Transport: Sendable {
@@ -10,7 +11,7 @@ struct Transport: Sendable {
     /// The certificates for TLS; `nil` for plain HTTP.
     let certificates: CertificateFolder?
     /// The TLS context with the valid certificate; `nil` for plain HTTP.
-    let context: NIOSSLContext?
+    let context: TLSContext?
     /// The simulated round-trip time; `nil` for no delay.
     let roundTrip: TimeAmount?
 
@@ -21,6 +22,9 @@ struct Transport: Sendable {
         context = try certificates?.context(nil)
     }
 
+    /// `http://127.0.0.1`
+    var base: String { "\(context == nil ? "http" : "https")://\(host.bracketedHost)" }
+
     /// Adds the handlers to a new connection, with the script's current fault.
     func configure(_ channel: any Channel, _ venue: VenueName, _ world: World) throws {
         let pipeline = channel.pipeline.syncOperations
@@ -29,8 +33,8 @@ struct Transport: Sendable {
             switch world.connectionFault(of: venue) {
             case .tlsAlert: return try pipeline.addHandler(AlertHandler())
             case .certificate(let wrong):
-                try pipeline.addHandler(NIOSSLServerHandler(context: certificates?.context(wrong) ?? context))
-            default: try pipeline.addHandler(NIOSSLServerHandler(context: context))
+                try pipeline.addHandler(TLSHandler(certificates?.context(wrong) ?? context))
+            default: try pipeline.addHandler(TLSHandler(context))
             }
         }
         let hold = HoldHandler()

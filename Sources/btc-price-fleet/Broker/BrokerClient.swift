@@ -65,21 +65,17 @@ struct BrokerAddress: Sendable, Hashable, CustomStringConvertible {
     ///   MQTT).
     /// - Returns: `nil` for another URL, or if it has a user, a path or a query.
     init?(_ text: String) {
-        let pattern = /(mqtts?):\/\/(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+))(?::([0-9]{1,5}))?\/?/
-        guard let match = text.wholeMatch(of: pattern), let host = match.2 ?? match.3 else { return nil }
-        isEncrypted = match.1 == "mqtts"
-        self.host = String(host)
-        guard let digits = match.4 else {
-            port = isEncrypted ? 8883 : 1883
-            return
-        }
-        guard let port = UInt16(digits), port > 0 else { return nil }
-        self.port = port
+        guard let address = WebAddress(text), ["mqtt", "mqtts"].contains(address.scheme), !text.contains("#"),
+            ["", "/"].contains(address.path), address.query == nil
+        else { return nil }
+        isEncrypted = address.scheme == "mqtts"
+        host = address.host
+        port = address.port.map(UInt16.init) ?? (isEncrypted ? 8883 : 1883)
     }
 
     /// Whether the broker can only be on this machine.
     var isLocal: Bool { host.isLoopbackHost }
 
     /// `broker.example:8883`
-    var description: String { "\(host.contains(":") ? "[\(host)]" : host):\(port)" }
+    var description: String { "\(host.bracketedHost):\(port)" }
 }

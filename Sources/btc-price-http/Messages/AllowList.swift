@@ -1,3 +1,4 @@
+import BTCPriceCore
 import CommandLine
 import NIOCore
 
@@ -11,10 +12,10 @@ enum AllowList {
         let entry = String(text.lowercased().trimmingPrefix { $0 == " " })
         if entry == anyHost { return entry }
         if let address = address(entry) { return address }
-        if entry.wholeMatch(of: /[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?(:[0-9]{1,5})?/) != nil || entry.hasPrefix("[") {
-            let name = AccessPolicy.name(ofAuthority: entry)
-            if !entry.hasPrefix("[") { return name }
-            if let address = address(name) { return address }
+        if let address = WebAddress("http://\(entry)/"), !entry.contains(where: { "/?#".contains($0) }) {
+            let name = AccessPolicy.name(ofAuthority: address.host.bracketedHost)
+            if let address = self.address(name) { return address }
+            if name.split(separator: ".", omittingEmptySubsequences: false).allSatisfy({ !$0.isEmpty }) { return name }
         }
         var instead = "a name in ASCII such as price.internal, or an address"
         if let url = entry.split(separator: "://").dropFirst().first, let name = try? host(url.prefix { $0 != "/" }) {
@@ -29,16 +30,17 @@ enum AllowList {
     static func origin(_ text: some StringProtocol) throws(UsageError) -> String {
         let entry = text.lowercased().filter { $0 != " " }
         if entry == "null" { return entry }
-        let form = /(?<origin>(?<scheme>[a-z][a-z0-9+.-]*):\/\/([a-z0-9._-]+|\[[0-9a-f:.]+\]))(:(?<port>[0-9]{1,5}))?/
-        guard let found = entry.wholeMatch(of: form) else {
+        let address = WebAddress(entry)
+        let withoutPort = address.map { "\($0.scheme)://\($0.host.bracketedHost)" } ?? ""
+        guard let address, entry == withoutPort + (address.port.map { ":\($0)" } ?? "") else {
             let instead =
                 entry.contains("*")
                 ? "each origin; patterns are not possible"
                 : "https://shop.example, without a path, or null for pages of files"
             throw UsageError("'\(entry)' is not an origin: write \(instead)")
         }
-        guard !["http 80", "https 443"].contains("\(found.scheme) \(found.port ?? "")") else {
-            throw UsageError("'\(entry)' is not an origin: browsers omit this port; write \(found.origin)")
+        guard address.port != ["http": 80, "https": 443][address.scheme, default: 0] else {
+            throw UsageError("'\(entry)' is not an origin: browsers omit this port; write \(withoutPort)")
         }
         return entry
     }

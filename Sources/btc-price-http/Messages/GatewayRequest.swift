@@ -1,5 +1,5 @@
+import BTCPriceCore
 import BTCPriceSocket
-import FoundationEssentials
 import NIOCore
 import NIOHTTP1
 
@@ -16,7 +16,7 @@ struct GatewayRequest: Sendable {
     let isPreflight: Bool
     private let headers: HTTPHeaders
 
-    /// - Returns: `nil` if the target is neither a path nor an absolute URL (RFC 9112, section 3.2).
+    /// - Returns: `nil` if the target is neither a path nor an absolute URL (RFC 9112, section 3.2), or if its query can't be decoded.
     init?(_ head: HTTPRequestHead, _ arrival: AccessPolicy.Arrival) {
         headers = head.headers
         self.arrival = arrival
@@ -26,19 +26,24 @@ struct GatewayRequest: Sendable {
             // A target that begins with two slashes is a path, too, and names no host.
             authority = head.headers.first(name: "host")
         } else {
-            guard let parts = URLComponents(string: head.uri), parts.scheme != nil, let host = parts.host,
-                !host.isEmpty,
-                let start = rest.firstRange(of: "://")
-            else { return nil }
-            authority = parts.port.map { "\(host):\($0)" } ?? host
-            rest = rest[start.upperBound...].drop { !"/?#".contains($0) }
+            guard let address = WebAddress(head.uri), let start = rest.place(of: "://") else { return nil }
+            let host = address.host.bracketedHost
+            authority = address.port.map { "\(host):\($0)" } ?? host
+            rest = rest[start...].dropFirst(3).drop { !"/?#".contains($0) }
         }
         rest = rest.prefix { $0 != "#" }
         let parts = rest.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
         path = parts[0].split(separator: "/").map(String.init)
-        let query = parts.count > 1 ? URLComponents(string: "?\(parts[1])")?.queryItems : []
-        guard let query else { return nil }
-        parameters = query.filter { !$0.name.isEmpty }.map { ($0.name, $0.value ?? "") }
+        var parameters: [(String, String)] = []
+        for item in parts.dropFirst().joined().split(separator: "&") {
+            let sides = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard let name = sides[0].percentDecoded, let value = (sides.count > 1 ? sides[1] : "").percentDecoded
+            else {
+                return nil
+            }
+            if !name.isEmpty { parameters.append((name, value)) }
+        }
+        self.parameters = parameters
     }
 
     /// Whether a request is a CORS-preflight request. Other requests with OPTIONS are not supported.

@@ -1,4 +1,3 @@
-import BTCPriceCore
 import Glibc
 
 /// The parts of a URL with a host (RFC 3986).
@@ -18,6 +17,7 @@ package struct WebAddress: Sendable {
     package init?(_ url: String) {
         guard let colon = url.firstIndex(of: ":"), url[colon...].hasPrefix("://") else { return nil }
         scheme = url[..<colon].lowercased()
+        guard scheme.first?.isLetter == true, scheme.isWord(with: "+-.") else { return nil }
         let rest = url[url.index(colon, offsetBy: 3)...].prefix { $0 != "#" }
         let authority = rest.prefix { $0 != "/" && $0 != "?" }
         let target = rest[authority.endIndex...]
@@ -63,5 +63,28 @@ package struct WebAddress: Sendable {
             }
         }
         return result
+    }
+}
+
+extension StringProtocol {
+    /// A host as it is in a URL: an IPv6 address in brackets.
+    package var bracketedHost: String { contains(":") ? "[\(self)]" : String(self) }
+
+    /// The text with its percent-escapes decoded; `nil` if one is not complete, or if they stand for no text.
+    package var percentDecoded: String? {
+        var (bytes, rest): ([UInt8], _) = ([], utf8[...])
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "%") else {
+                bytes.append(byte)
+                continue
+            }
+            let digits = String(decoding: rest.prefix(2), as: UTF8.self)
+            guard digits.count == 2, digits.allSatisfy(\.isHexDigit), let code = UInt8(digits, radix: 16) else {
+                return nil
+            }
+            bytes.append(code)
+            rest = rest.dropFirst(2)
+        }
+        return String(validating: bytes, as: UTF8.self)
     }
 }

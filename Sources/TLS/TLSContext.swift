@@ -1,0 +1,98 @@
+import COpenSSL
+import Glibc
+
+/// What the connections of a client, or of a server, have in common: certificates and rules. TLS is that of the system's OpenSSL 3, 1.2 at
+/// least, without renegotiation.
+///
+/// A client's connections, which share its sessions, are on one event loop.
+// The pointer is constant, and OpenSSL's reference count is atomic. The sessions are accessed on the event loop's thread only.
+package final class TLSContext: @unchecked Sendable {
+    /// Who a client expects. Its certificate must show it (RFC 9525).
+    package enum Peer: Hashable, Sendable {
+        case name(String)
+        /// An IP address as text, without brackets.
+        case address(String)
+    }
+
+    let pointer: OpaquePointer
+    /// A session of each server, which makes its next handshake shorter. Each is used once (RFC 8446, appendix C.4).
+    private var sessions: [Peer: OpaquePointer] = [:]
+    /// The number of servers whose sessions are kept.
+    private static let mostSessions = 100
+
+    private init(_ method: OpaquePointer?) throws(TLSError) {
+        guard let pointer = SSL_CTX_new(method) else { throw .last() }
+        self.pointer = pointer
+        guard btc_priced_prepare(pointer) == 1 else { throw .last() }
+    }
+
+    /// A client that trusts the system's authorities, as OpenSSL is configured.
+    /// - Parameters:
+    ///   - file: A PEM file with more trusted certificates; `nil` for none.
+    ///   - protocols: What the client speaks above TLS, for ALPN (RFC 7301).
+    /// - Throws: ``TLSError`` if the file can't be used, or OpenSSL's configuration is not valid.
+    package static func client(trusting file: String?, protocols: [String]) throws(TLSError) -> TLSContext {
+        let context = try TLSContext(TLS_client_method())
+        SSL_CTX_set_verify(context.pointer, SSL_VERIFY_PEER, nil)
+        // A file would be read whole, 0.9 MB of memory, when the context is made.
+        let isReady =
+            hasDirectory
+            ? SSL_CTX_set_default_verify_dir(context.pointer) : SSL_CTX_set_default_verify_paths(context.pointer)
+        guard isReady == 1 else { throw .last() }
+        if let file, SSL_CTX_load_verify_file(context.pointer, file) != 1 { throw .last() }
+        let list = protocols.flatMap { [UInt8($0.utf8.count)] + $0.utf8 }
+        // Unlike the others, it returns 0 for success.
+        guard SSL_CTX_set_alpn_protos(context.pointer, list, UInt32(list.count)) == 0 else { throw .last() }
+        btc_priced_keep_sessions(context.pointer) { connection, session in
+            guard let connection, let session, let handler = SSL_get_ex_data(connection, 0) else { return 0 }
+            return Unmanaged<TLSHandler>.fromOpaque(handler).takeUnretainedValue().keep(session) ? 1 : 0
+        }
+        return context
+    }
+
+    /// Whether the system has a directory of authorities in which OpenSSL looks for the one that it needs, as `openssl rehash` makes it, and
+    /// the environment names no file (SSL_CTX_set_default_verify_paths(3)).
+    private static var hasDirectory: Bool {
+        let path =
+            getenv(X509_get_default_cert_dir_env()) ?? UnsafeMutablePointer(mutating: X509_get_default_cert_dir())
+        guard getenv(X509_get_default_cert_file_env()) == nil, let path, let directory = opendir(path) else {
+            return false
+        }
+        defer { closedir(directory) }
+        while let entry = readdir(directory) {
+            let name = withUnsafeBytes(of: entry.pointee.d_name) {
+                $0.prefix { $0 != 0 }.suffix(2).elementsEqual(".0".utf8)
+            }
+            if name { return true }
+        }
+        return false
+    }
+
+    /// A server.
+    /// - Parameters:
+    ///   - certificates: A PEM file with its certificate, followed by those of the intermediate authorities.
+    ///   - key: A PEM file with the certificate's private key.
+    /// - Throws: ``TLSError`` if a file can't be used.
+    package static func server(certificates: String, key: String) throws(TLSError) -> TLSContext {
+        let context = try TLSContext(TLS_server_method())
+        guard SSL_CTX_use_certificate_chain_file(context.pointer, certificates) == 1,
+            SSL_CTX_use_PrivateKey_file(context.pointer, key, SSL_FILETYPE_PEM) == 1
+        else { throw .last() }
+        return context
+    }
+
+    deinit {
+        for session in sessions.values { SSL_SESSION_free(session) }
+        SSL_CTX_free(pointer)
+    }
+
+    /// Keeps a session, and then owns it.
+    func keep(_ session: OpaquePointer, of peer: Peer) -> Bool {
+        guard sessions[peer] != nil || sessions.count < Self.mostSessions else { return false }
+        if let old = sessions.updateValue(session, forKey: peer) { SSL_SESSION_free(old) }
+        return true
+    }
+
+    /// Takes a session, which the caller then owns.
+    func session(of peer: Peer) -> OpaquePointer? { sessions.removeValue(forKey: peer) }
+}
