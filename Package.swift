@@ -189,7 +189,10 @@ let package = Package(
         test("ExchangeSimulator", ["TestSupport"]),
         test(
             "TLS",
-            [.product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOEmbedded", package: "swift-nio")]),
+            [
+                "COpenSSL", .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOEmbedded", package: "swift-nio"),
+            ]),
         test("Systemd", ["TestSupport", .product(name: "Logging", package: "swift-log")]),
     ],
     swiftLanguageModes: [.v6]

@@ -3,10 +3,10 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
-/* TLS 1.2 at least, and no renegotiation. Returns 1, or 0 for failure. */
+/* TLS 1.2 at least, or what the system's configuration says if it is more, and no renegotiation. Returns 1, or 0 for failure. */
 static inline int btc_priced_prepare(SSL_CTX *context) {
     SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION);
-    return SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) == 1;
+    return SSL_CTX_get_min_proto_version(context) >= TLS1_2_VERSION || SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) == 1;
 }
 
 /* Gives new sessions to `keep` alone, which takes one by returning 1. */

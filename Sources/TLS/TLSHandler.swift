@@ -23,11 +23,15 @@ package final class TLSHandler: ChannelDuplexHandler {
 
     private let tls: TLSContext
     private let peer: TLSContext.Peer?
-    private let connection: OpaquePointer
+    let connection: OpaquePointer
     /// What the peer has sent, and what it is to be sent. The connection owns both.
     private let (incoming, outgoing): (OpaquePointer, OpaquePointer)
     private var stage = Stage.shakingHands
     private var received = ByteBuffer()
+    /// The bytes that have come since the handshake or the last data.
+    private var withoutData = 0
+    /// More than a record, and than all tickets. A server must not keep the client busy with messages of TLS itself.
+    private static let mostWithoutData = 64 * 1024
     /// Whether a read was asked for that has not brought anything yet.
     private var wantsRead = false
 
@@ -63,7 +67,9 @@ package final class TLSHandler: ChannelDuplexHandler {
         case .name(let name):
             // A certificate has no period at a name's end, and neither has the name in the first message (RFC 6066, section 3).
             let name = name.hasSuffix(".") ? String(name.dropLast()) : name
-            SSL_set_hostflags(connection, UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS))
+            // The name of the certificate's subject is not a host's name.
+            SSL_set_hostflags(
+                connection, UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT))
             guard !name.isEmpty, SSL_set1_host(connection, name) == 1, btc_priced_name_server(connection, name) == 1
             else { throw .last() }
         case .address(let address):
@@ -72,8 +78,11 @@ package final class TLSHandler: ChannelDuplexHandler {
     }
 
     /// Called by OpenSSL with a session for a later connection.
-    /// - Returns: Whether it is kept.
-    func keep(_ session: OpaquePointer) -> Bool { peer.map { tls.keep(session, of: $0) } ?? false }
+    /// - Returns: Whether it is kept. One that follows a resumed session is not, or the certificate would never be checked again.
+    func keep(_ session: OpaquePointer) -> Bool {
+        guard let peer, SSL_session_reused(connection) == 0 else { return false }
+        return tls.keep(session, of: peer)
+    }
 
     // MARK: - Inbound
 
@@ -90,6 +99,7 @@ package final class TLSHandler: ChannelDuplexHandler {
         // The rest of what a peer sends after its last message means nothing.
         guard stage != .over else { return }
         unwrapInboundIn(data).withUnsafeReadableBytes { bytes in
+            withoutData += bytes.count
             // A memory BIO takes everything.
             _ = BIO_write(incoming, bytes.baseAddress, Int32(bytes.count))
         }
@@ -128,7 +138,14 @@ package final class TLSHandler: ChannelDuplexHandler {
             ERR_clear_error()
             return self.outcome(of: SSL_write_ex(connection, bytes.baseAddress, bytes.count, &count))
         }
-        if case .failed(let error) = outcome {
+        switch outcome {
+        case nil, .done: break
+        case .failed(let error):
+            promise?.fail(error)
+            return end(with: error, context)
+        case .waits, .ended:
+            // The peer has sent a part of a message of TLS itself.
+            let error = TLSError.failed(reason: "it can't be written to")
             promise?.fail(error)
             return end(with: error, context)
         }
@@ -172,13 +189,15 @@ package final class TLSHandler: ChannelDuplexHandler {
             guard case .done = outcome else { return settle(outcome, context) }
             stage = .established
             // What the handshake has to send comes before what others write at the event.
+            withoutData = 0
             flushOutgoing(context)
+            guard stage == .established else { return }
             context.fireUserInboundEventTriggered(Established())
         }
         guard stage == .established else { return }
         let outcome = decrypt()
         if received.readableBytes > 0 {
-            wantsRead = false
+            (wantsRead, withoutData) = (false, 0)
             context.fireChannelRead(wrapInboundOut(received))
         }
         // A handler may have closed the channel meanwhile.
@@ -204,6 +223,8 @@ package final class TLSHandler: ChannelDuplexHandler {
 
     private func settle(_ outcome: Outcome, _ context: ChannelHandlerContext) {
         switch outcome {
+        case .waits where stage == .established && withoutData > Self.mostWithoutData:
+            end(with: .failed(reason: "too many messages without data"), context)
         case .done, .waits: flushOutgoing(context)
         case .ended: end(with: nil, context)
         case .failed(let error): end(with: error, context)

@@ -168,7 +168,7 @@ import Testing
         for _ in 0..<30 {
             let transport = try transport(on: group, connectTimeout: .seconds(3600))
             let text = try await outcome(transport, "\(scheme)://127.0.0.1:\(server.port)/")
-            let known = ["closedEarly", "lost(", "notConnected(", "other(TLS.TLSError"]
+            let known = ["closedEarly", "lost(", "notConnected(", "other(TLS.TLSError.failed"]
             #expect(known.contains { text.hasPrefix($0) }, "\(text)")
             await transport.close()
         }

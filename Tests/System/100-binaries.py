@@ -44,23 +44,25 @@ def _():
     assert re.search(r"Type:\s+DYN", headers) and "INTERP" not in headers, headers[:800]
 
 
-@scenario("the daemon's binary contains no ICU, Foundation or regular expressions, and links libsystemd but no Swift library")
-def _():
-    names = symbols("btc-priced")
+def is_bare(program):
+    names = symbols(program)
     # ICU's own functions and data.
     equal(re.findall(r" [TtDdRrBb] ((?:u_|ucnv_|ucol_|uloc_|unorm2?_|udat_|icudt)\w*)", names), [], "symbols of ICU")
-    for symbol in ("FoundationEssentials", "17_StringProcessing", "12_RegexParser"):
-        assert not re.search(rf" \S*{symbol}", names), symbol
-    assert "libsystemd.so" in linked("btc-priced")
+    for symbol in ("10Foundation", "FoundationEssentials", "17_StringProcessing", "12_RegexParser"):
+        assert not re.search(rf" \S*{symbol}", names), (program, symbol)
+    assert "libsystemd.so" in linked(program)
+
+
+@scenario("the daemon's binary contains no ICU, Foundation or regular expressions, and links libsystemd but no Swift library")
+def _():
+    is_bare("btc-priced")
     return size("btc-priced")
 
 
-@scenario("the gateway's binary contains neither ICU nor full Foundation, and links libsystemd but no Swift library")
+@scenario("the gateway's and the fleet's binaries contain none of them either")
 def _():
-    names = symbols("btc-price-http")
-    equal(re.findall(r" [TtDdRrBb] ((?:u_|ucnv_|ucol_|uloc_|unorm2?_|udat_|icudt)\w*)", names), [], "symbols of ICU")
-    assert not re.search(r" \$s10Foundation[A-Z0-9]", names), "full Foundation"
-    assert "libsystemd.so" in linked("btc-price-http")
+    for program in ("btc-price-http", "btc-price-fleet"):
+        is_bare(program)
     return size("btc-price-http")
 
 

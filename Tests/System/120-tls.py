@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """The connection to a real exchange: TLS, with a check of the certificate."""
 
+import subprocess
+
 from lib.btcpriced import *
 from lib.secure import ANOTHER_HOST, Exchange
 
@@ -16,6 +18,26 @@ def _():
     equal({request[1] for request in exchange.requests}, {"/api/v3/ticker/price?symbol=BTCUSDT"})
     assert all(request[2].startswith(f"btc-priced/{VERSION}") for request in exchange.requests), exchange.requests[0]
     daemon.stop()
+
+
+@scenario("the system's authorities are trusted: those in a file, a directory with the links of openssl rehash, or both")
+def _():
+    exchange, folder = Exchange(), tempfile.mkdtemp(prefix="btc-priced-authorities-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    few, many = f"{folder}/few", f"{folder}/many"
+    os.mkdir(few)
+    shutil.copy(exchange.authority, f"{few}/ours.pem")
+    subprocess.run(["openssl", "rehash", few], check=True)
+    shutil.copytree(few, many, symlinks=True)
+    # As many as a distribution has: then the directory is used alone.
+    for number in range(60):
+        os.link(f"{many}/ours.pem", f"{many}/{number:08x}.0")
+    for environment, refused in (({"SSL_CERT_FILE": exchange.authority}, False), ({"SSL_CERT_DIR": few}, False), ({"SSL_CERT_DIR": many}, False),
+                                 ({"SSL_CERT_FILE": "/dev/null", "SSL_CERT_DIR": folder}, True)):
+        place, exchange.requests = Place(), []
+        daemon = Daemon(place, {"binance": exchange.url}, sources=["binance"], environment={"SSL_CERT_FILE": None, "SSL_CERT_DIR": None, **environment})
+        exchange.expect(place, daemon, "TLS: its certificate is not from a trusted authority" if refused else None)
+        daemon.stop()
 
 
 @scenario("a name needs a certificate for that name, not one for its address")

@@ -206,8 +206,11 @@ def _():
     assert "/var/lib/btc-priced" in {mount["destination"] for mount in config["mounts"]}, config["mounts"]
     programs = {path.name for path in root.rglob("*") if path.is_file() and path.stat().st_mode & 0o111 and not re.search(r"\.so", path.name)}
     equal(programs, {"btc-priced", "btcctl", "btc-price-http"}, "programs in the image")
-    for name in ("sbom.spdx.json", "libsqlite3-0/copyright", "libc6/copyright"):
+    for name in ("sbom.spdx.json", "libsqlite3-0/copyright", "libssl3/copyright", "libc6/copyright"):
         assert (root / "usr/share/doc" / name).stat().st_size > 0, name
+    # Where OpenSSL looks for the authorities.
+    authorities = root / os.readlink(root / "usr/lib/ssl/cert.pem").lstrip("/")
+    assert "BEGIN CERTIFICATE" in authorities.read_text(), authorities
     volumes = {}
     for name in ("var/lib/btc-priced", "run/btc-priced"):
         volumes[name] = folder / name.replace("/", "-")

@@ -1,3 +1,4 @@
+import COpenSSL
 import Foundation
 import NIOCore
 import NIOEmbedded
@@ -12,8 +13,23 @@ import Testing
         let channel = EmbeddedChannel()
         let events = Events()
 
+        let handler: TLSHandler
+        let requests = ReadCounter()
+
         init(_ handler: TLSHandler) throws {
-            try channel.pipeline.syncOperations.addHandlers(handler, events)
+            self.handler = handler
+            try channel.pipeline.syncOperations.addHandlers([requests, handler, events])
+        }
+    }
+
+    /// What is asked of the network.
+    private final class ReadCounter: ChannelOutboundHandler {
+        typealias OutboundIn = ByteBuffer
+        var count = 0
+
+        func read(context: ChannelHandlerContext) {
+            count += 1
+            context.read()
         }
     }
 
@@ -23,10 +39,8 @@ import Testing
         var isEstablished = false
         var received: [UInt8] = []
         var errors: [TLSError] = []
-        var reads = 0
 
         func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-            reads += 1
             received += unwrapInboundIn(data).readableBytesView
         }
 
@@ -181,7 +195,7 @@ import Testing
         ("api.exchange.test", "DNS:exchange.test", false),
         ("localhost", "DNS:localhost", true),
         ("localhost", "DNS:*.localhost", false),
-        // A certificate for the connected address is not one for the name.
+        // A certificate for the connected address is not one for the name, and neither is one with the name as its subject.
         ("localhost", "IP:127.0.0.1", false),
     ])
     func `a certificate for a name, with an asterisk for one label`(name: String, presented: String, expected: Bool)
@@ -230,8 +244,8 @@ import Testing
         let (trusting, serving) = (
             try TLSContext.client(trusting: certificate.chain, protocols: ["http/1.1"]), try certificate.server()
         )
-        func handshakeSize(_ name: String) throws -> Int {
-            let pair = try TLSHandlerTests(client: trusting, .name(name), server: serving)
+        func handshakeSize(_ name: String, by client: TLSContext? = nil) throws -> Int {
+            let pair = try TLSHandlerTests(client: client ?? trusting, .name(name), server: serving)
             // The first message of the client, and all that the server says to it.
             while let bytes = try pair.client.channel.readOutbound(as: ByteBuffer.self) {
                 try pair.server.channel.writeInbound(bytes)
@@ -249,7 +263,42 @@ import Testing
         // Without the certificate.
         #expect(try handshakeSize("exchange.test") < full - 300)
         #expect(try handshakeSize("other.test") > full - 100)
+        // One that follows a resumed session checks the certificate again.
+        #expect(try handshakeSize("exchange.test") > full - 100)
         #expect(try handshakeSize("exchange.test") < full - 300)
+        _ = try handshakeSize("exchange.test")
+        trusting.forgetSessions()
+        #expect(try handshakeSize("exchange.test") > full - 100)
+        let anonymous = try TLSContext.client(trusting: certificate.chain, protocols: [], resumes: false)
+        for _ in 0..<2 { #expect(try handshakeSize("exchange.test", by: anonymous) > full - 100) }
+    }
+
+    @Test func `a read goes on until data has come`() throws {
+        try exchange()
+        send("response", from: server)
+        var record = try #require(try server.channel.readOutbound(as: ByteBuffer.self))
+        client.channel.read()
+        let count = client.requests.count
+        let part = record.readSlice(length: 7)
+        try client.channel.writeInbound(part)
+        // What came was no data, so the next is asked for.
+        #expect(client.requests.count == count + 1)
+        try client.channel.writeInbound(record)
+        #expect(client.events.received == Array("response".utf8))
+        #expect(client.requests.count == count + 1)
+    }
+
+    @Test func `a server that sends messages of TLS for ever is left`() throws {
+        try exchange()
+        for _ in 0..<10_000 where client.channel.isActive {
+            SSL_key_update(server.handler.connection, SSL_KEY_UPDATE_NOT_REQUESTED)
+            SSL_do_handshake(server.handler.connection)
+            // The handler sends what OpenSSL has written.
+            server.channel.pipeline.fireChannelRead(ByteBuffer())
+            try exchange()
+        }
+        #expect(client.events.errors == [.failed(reason: "too many messages without data")])
+        #expect(!client.channel.isActive)
     }
 
     @Test func `files that are not certificates are refused with a reason`() throws {
@@ -283,7 +332,7 @@ private final class Certificate {
         openssl.arguments =
             [
                 "req", "-x509", "-nodes", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-days", "2", "-subj",
-                "/O=test",
+                "/CN=localhost",
             ]
             + ["-addext", "subjectAltName=\(names)", "-keyout", "\(base).key", "-out", "\(base).pem"]
         openssl.standardError = FileHandle.nullDevice

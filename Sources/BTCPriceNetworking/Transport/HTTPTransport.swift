@@ -83,9 +83,12 @@ package final class HTTPTransport: Sendable {
         onLoop { self.pool.drop(to: request.origin) }
     }
 
-    /// Uses new connections from now on. Pending requests finish on their connections.
+    /// Uses new connections from now on, which no exchange can link to the old ones. Pending requests finish on their connections.
     package func dropConnections() {
-        onLoop { self.pool.drop(forGood: false) }
+        onLoop {
+            self.pool.drop(forGood: false)
+            self.pool.dialer.context.tls.forgetSessions()
+        }
     }
 
     /// Keeps no connections from now on, since another transport replaces this one. Pending requests finish on their connections.
@@ -115,17 +118,21 @@ struct TransportContext: Sendable {
 
     init(_ settings: HTTPTransportSettings) throws(TrustAnchorsError) {
         self.settings = settings
-        if let file = settings.caFile {
-            // A FIFO would block.
-            var status = stat()
-            if stat(file, &status) == 0, status.st_mode & S_IFMT != S_IFREG {
-                throw TrustAnchorsError(description: "tls.ca-file: \(file) is not a regular file")
-            }
+        do throws(TLSError) {
+            // A proxy such as Tor may hide the address, which a session would betray.
+            tls = try .client(trusting: nil, protocols: ["http/1.1"], resumes: settings.proxy == nil)
+        } catch {
+            throw TrustAnchorsError(description: tlsReason(error))
+        }
+        guard let file = settings.caFile else { return }
+        // A FIFO would block.
+        var status = stat()
+        if stat(file, &status) == 0, status.st_mode & S_IFMT != S_IFREG {
+            throw TrustAnchorsError(description: "tls.ca-file: \(file) is not a regular file")
         }
         do throws(TLSError) {
-            tls = try .client(trusting: settings.caFile, protocols: ["http/1.1"])
+            try tls.trust(file)
         } catch {
-            guard let file = settings.caFile else { throw TrustAnchorsError(description: tlsReason(error)) }
             let problem =
                 access(file, R_OK) == 0
                 ? " holds no certificates that can be read" : ": \(String(cString: strerror(errno)))"

@@ -287,7 +287,7 @@ private final class UpgradeHandler: ChannelInboundHandler, RemovableChannelHandl
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        // A TLS connection that is being closed still brings what the server sends.
+        // One that is being closed may still bring what was read before.
         guard connection.isUpgrading else { return }
         let response: HTTPResponse?
         do throws(HTTPError) {

@@ -9,7 +9,7 @@ enum AllowList {
 
     /// Reads an entry of `--hosts`: a name, an address or ``anyHost``. A port may follow, and does not matter.
     static func host(_ text: some StringProtocol) throws(UsageError) -> String {
-        let entry = String(text.lowercased().trimmingPrefix { $0 == " " })
+        let entry = String(text.lowercased().drop { $0 == " " })
         if entry == anyHost { return entry }
         if let address = address(entry) { return address }
         if let address = WebAddress("http://\(entry)/"), !entry.contains(where: { "/?#".contains($0) }) {
@@ -18,9 +18,11 @@ enum AllowList {
             if name.split(separator: ".", omittingEmptySubsequences: false).allSatisfy({ !$0.isEmpty }) { return name }
         }
         var instead = "a name in ASCII such as price.internal, or an address"
-        if let url = entry.split(separator: "://").dropFirst().first, let name = try? host(url.prefix { $0 != "/" }) {
+        if let place = entry.place(of: "://"),
+            let name = try? host(entry[place...].dropFirst(3).prefix { $0 != "/" })
+        {
             instead = name
-        } else if entry.contains("*") || entry.contains("/") {
+        } else if entry.holds("*") || entry.holds("/") {
             instead = "each name or address, or '*' for any host; patterns and networks are not possible"
         }
         throw UsageError("'\(entry)' is not a host name: write \(instead)")
@@ -34,7 +36,7 @@ enum AllowList {
         let withoutPort = address.map { "\($0.scheme)://\($0.host.bracketedHost)" } ?? ""
         guard let address, entry == withoutPort + (address.port.map { ":\($0)" } ?? "") else {
             let instead =
-                entry.contains("*")
+                entry.holds("*")
                 ? "each origin; patterns are not possible"
                 : "https://shop.example, without a path, or null for pages of files"
             throw UsageError("'\(entry)' is not an origin: write \(instead)")

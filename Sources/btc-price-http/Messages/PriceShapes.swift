@@ -216,7 +216,7 @@ enum StaleReason {
             return ticking == .idle
                 ? "the updates are paused while no program reads the price" : "the updates are paused"
         }
-        let contains = { (parts: [String]) in parts.contains(where: failure.contains) }
+        let contains = { (parts: [String]) in parts.contains(where: failure.holds) }
         if let kind = kinds.first(where: { contains($0.parts) }) { return kind.meaning }
         switch (contains(refusals), contains(silences)) {
         case (true, false): return "the exchanges refuse the requests"

@@ -253,7 +253,8 @@ struct GatewayRoutes: Sendable {
 
     private static func codes(_ text: String, _ name: String) throws(Problem) -> [String] {
         let codes = text.uppercased().split(separator: ",", omittingEmptySubsequences: false).map(String.init)
-        guard codes.count <= 32, codes.allSatisfy({ $0.count == 3 && $0.allSatisfy { ("A"..."Z").contains($0) } })
+        guard codes.count <= 32,
+            codes.allSatisfy({ $0.utf8.count == 3 && $0.isWord(with: "") && !$0.contains(where: \.isNumber) })
         else {
             throw Problem(.badRequest, "\(name) is a code of three letters, such as USD.")
         }

@@ -251,7 +251,9 @@ class Daemon(Logged):
             command += [f"--source-{venue}-url", urls[venue] if urls else unused_url()]
         for venue in streams:
             command += [f"--source-{venue}-stream-url", urls[venue].replace("http", "ws", 1)]
-        super().__init__([*command, *arguments], env={**os.environ, **(environment or {})}, **options)
+        # A variable that is None is absent.
+        variables = {name: value for name, value in {**os.environ, **(environment or {})}.items() if value is not None}
+        super().__init__([*command, *arguments], env=variables, **options)
         if wait:
             wait_until(lambda: can_connect(place.socket) or self.process.poll() is not None, what="the socket")
 
