@@ -72,7 +72,7 @@ let package = Package(
         program(
             "btc-price-fleet",
             [
-                "BTCPriceCore", "BTCPriceSocket", "CLinux", "CMosquitto", "CommandLine", "Systemd",
+                "BTCPriceCore", "BTCPriceSocket", "CLinux", "CMosquitto", "COpenSSL", "CommandLine", "Systemd",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ]),

@@ -110,7 +110,7 @@ struct CallHandler: Sendable {
         for report in running.value.sources.unused(currency) {
             reports.insert(report, at: min(Int(report.order) - 1, reports.count))
         }
-        let elsewhere = Set(running.value.settings.elsewhere)
+        let elsewhere = Set(self.elsewhere)
         for index in reports.indices {
             reports[index].order = Int64(index + 1)
             let market = Market(reports[index].name, reports[index].market)
@@ -126,6 +126,9 @@ struct CallHandler: Sendable {
         }
         return reports
     }
+
+    /// The sources whose prices are not from the exchanges' own addresses, as far as is known.
+    private var elsewhere: [String] { running.value.settings.elsewhere + running.value.sources.peersElsewhere }
 
     /// The currency of a call: the named one, or the first one if the call names none. `nil` for an unknown code.
     private func kept(_ currency: String?) async -> Currency? {
@@ -188,7 +191,7 @@ struct CallHandler: Sendable {
                 synced: store.lastSync.map(present.wallTime), failure: persist.failure.map { "\($0)" },
                 heldCandles: history.map { Int64($0.store.held) },
                 historyFailure: history?.store.failure?.description, candleFailure: await backfill?.failure),
-            clients: StatusMessage.Clients(clients), elsewhere: running.value.settings.elsewhere,
+            clients: StatusMessage.Clients(clients), elsewhere: elsewhere,
             sourcesOff: settings.sources.map(\.name).filter(running.value.sources.off.contains),
             clock: StatusMessage.Clock(await engine.clockComparison), reloads: reloads?.value)
     }

@@ -1,6 +1,7 @@
 import BTCPriceCore
 import BTCPriceSocket
 import CMosquitto
+import COpenSSL
 import CommandLine
 import Dispatch
 import Glibc
@@ -44,6 +45,11 @@ struct Fleet {
     ) async throws(FleetStartFailure) {
         let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
         let settings = try brokerSettings(broker, keepAlive: 5)
+        if let path = settings.certificateFile, let owner = Self.commonName(try Self.content(path)), owner != name {
+            logger.warning(
+                "The certificate is \(owner.printable)'s, not \(name)'s: a broker with the rules of fleet.md drops what \(name) publishes. Give --name \(owner.printable), or the certificate of \(name)."
+            )
+        }
         let socket = SocketSearch.finder(named: named, environment: { environment[$0] }, uid: getuid())
         let news = DaemonNews()
         let loop = BrokerLoop<Publishing>(settings, logger: logger) { _ in }
@@ -56,6 +62,7 @@ struct Fleet {
             case .state(let message, let interval):
                 if hasComplained.exchange(false, ordering: .relaxed) { logger.info("The daemon is reachable again.") }
                 news.put(message, interval: interval, at: ObservationTime.now().boottime)
+            case .kept(let currencies, _): news.put(kept: currencies)
             case .gone(let error):
                 if !hasComplained.exchange(true, ordering: .relaxed) {
                     logger.warning("The daemon can't be reached: \(error). Nothing is published until it is back.")
@@ -157,6 +164,21 @@ struct Fleet {
         } catch {
             throw FleetStartFailure(description: "cannot read \(error)")
         }
+    }
+
+    /// The common name in the subject of a PEM file's first certificate; `nil` if it has none, or is not a certificate.
+    private static func commonName(_ file: [UInt8]) -> String? {
+        let text = BIO_new_mem_buf(file, Int32(file.count))
+        defer { BIO_free(text) }
+        guard let certificate = PEM_read_bio_X509(text, nil, nil, nil) else { return nil }
+        defer { X509_free(certificate) }
+        var name = [UInt8](repeating: 0, count: 256)
+        let length = name.withUnsafeMutableBytes {
+            X509_NAME_get_text_by_NID(
+                X509_get_subject_name(certificate), NID_commonName, $0.assumingMemoryBound(to: CChar.self).baseAddress,
+                Int32($0.count))
+        }
+        return length < 0 ? nil : String(decoding: name.prefix(Int(length)), as: UTF8.self)
     }
 
     private static func random() -> String { String(UInt64.random(in: 1 ... .max), radix: 16) }

@@ -5,8 +5,8 @@ import Glibc
 enum BTCCtl {
     static let verbs = [
         Current.verb, Watch.verb, Wait.verb, Convert.verb, History.verb, At.verb, ChartView.verb, Report.statusVerb,
-        Report.sourcesVerb, Report.currenciesVerb, Metrics.verb, Control.pauseVerb, Control.resumeVerb,
-        Control.retryVerb, Control.sourceVerb,
+        Report.sourcesVerb, Report.currenciesVerb, Check.verb, Metrics.verb, AgentServer.verb, Control.pauseVerb,
+        Control.resumeVerb, Control.retryVerb, Control.sourceVerb,
     ]
 
     static let program = Program(
@@ -48,6 +48,10 @@ enum BTCCtl {
             }
             return ExitStatus.success
         } catch {
+            // A monitor reads standard output, and takes 1 and 2 for a state of the price.
+            if program.commandName(in: arguments) == Check.verb.command.name {
+                return Check.end(.unknown, error.message)
+            }
             let complaint = Complaint(word: "usage", message: error.message, status: ExitStatus.usage)
             // A status bar gets a line that it can show. The other commands have no --bar, and scripts rely on their status.
             if ["current", "watch"].contains(program.commandName(in: arguments)),

@@ -42,6 +42,35 @@ import Testing
         #expect((decision.quote != nil) == isShown)
     }
 
+    @Test(arguments: [true, false])
+    func `the price of the only source has its own confirmation and uncertainty, if it is a peer`(
+        isOnly: Bool
+    ) throws {
+        let rounds = rounds(isOnly ? [Self.alpha] : [Self.alpha, .binance])
+        (rounds.confirmation, rounds.uncertainty) = (.confirmed, Uncertainty(plusMinus: 70, markets: 3))
+        var decisions = [Decision]()
+        for second in 1...3 {
+            rounds.pushes[Self.alpha]?.at = Double(second)
+            rounds.prices[Self.alpha] = "\(68_900 + second)"
+            decisions.append(try #require(rounds.tick(at: Double(second) + 0.5)))
+        }
+        #expect(decisions[0].confirmation == (isOnly ? .confirmed : .single))
+        #expect(decisions[2].confirmation == (isOnly ? .confirmed : .single))
+        let uncertainty = decisions[2].standing.uncertainty
+        #expect(uncertainty?.markets == 3)
+        // It may have moved since.
+        #expect(uncertainty.map { $0.plusMinus > 70 && $0.plusMinus < 200 } == true, "\(uncertainty as Any)")
+        rounds.confirmation = .unconfirmed
+        rounds.pushes[Self.alpha]?.at = 4
+        rounds.prices[Self.alpha] = "68904"
+        #expect(rounds.tick(at: 4.5)?.confirmation == .unconfirmed)
+        // The peer's doubt is over.
+        rounds.confirmation = .confirmed
+        rounds.pushes[Self.alpha]?.at = 5
+        rounds.prices[Self.alpha] = "68905"
+        #expect(rounds.tick(at: 5.5)?.confirmation == (isOnly ? .confirmed : .unconfirmed))
+    }
+
     @Test func `a median that includes a peer names the peer as its way`() throws {
         let rounds = Rounds([Self.alpha, .coinbase, .kraken], rules: SelectionRules(mode: .median, quorum: 2))
         rounds.pushes[Self.alpha] = (at: 1, origin: PriceOrigin(source: "kraken", pair: "BTC/USD", instance: "one"))

@@ -20,7 +20,9 @@ final class Rounds {
     /// The peers: when each pushed its price, and the source of the price.
     var pushes: [Market: (at: Double, origin: PriceOrigin)] = [:]
     /// Whether the peers show their prices as unconfirmed.
-    var isUnconfirmed = false
+    /// What the peers say of their own prices.
+    var confirmation: Confirmation?
+    var uncertainty: Uncertainty?
     /// The price in another currency.
     var other: OtherCurrency?
     /// What it and a reference rate imply.
@@ -102,8 +104,9 @@ final class Rounds {
         ]
         if let push = pushes[market] {
             loaded[0].observed = Self.time(push.at)
-            loaded[0].push = .init(
-                .peer, interval: .seconds(1), origin: push.origin, isUnconfirmed: isUnconfirmed)
+            var origin = push.origin
+            (origin.confirmation, origin.uncertainty) = (confirmation, uncertainty)
+            loaded[0].push = .init(.peer, interval: .seconds(1), origin: origin)
         }
         if market == .kraken, let peg { loaded.append(LoadedPrice(Market("kraken", Market.pegPair), price(peg))) }
         do throws(PriceLoadingError) {

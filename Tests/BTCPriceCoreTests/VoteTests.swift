@@ -153,7 +153,7 @@ import Testing
             rounds.pushes[peer] = (0.9, PriceOrigin(source: "x\(place)", pair: "BTC/USD", instance: peer.venue))
         }
         #expect(rounds.tick(at: 1)?.confirmation == .confirmed)
-        rounds.isUnconfirmed = true
+        rounds.confirmation = .unconfirmed
         for peer in peers { rounds.pushes[peer]?.at = 1.9 }
         #expect(rounds.tick(at: 2)?.confirmation == .unconfirmed)
     }

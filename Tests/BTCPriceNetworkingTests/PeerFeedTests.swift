@@ -40,6 +40,8 @@ private final class FloodingPeer: Sendable {
         readCall(connection)
         guard send(Reply(parameters: ["currencies": .array([])]).encoded(), to: connection) else { return }
         readCall(connection)
+        guard send(Reply.methodNotImplemented("GetStatus").encoded(), to: connection) else { return }
+        readCall(connection)
         while send(message, to: connection) {}
     }
 

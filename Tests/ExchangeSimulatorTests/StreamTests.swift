@@ -77,7 +77,7 @@ import Testing
         let heartbeat = StreamShape(venue: .coinbase).heartbeat(of: .usd, trade: trade, now: trade.nanoseconds)
         #expect(heartbeat?.contains(#""last_trade_id":1040000003,"product_id":"BTC-USD""#) == true)
         let answer = VenueShape(venue: .coinbase).answer(
-            prices: [(.usd, "68900.5")], trade: trade, clockAhead: 0, tetherRate: "1")
+            VenueShape.Request(uri: ""), prices: [(.usd, "68900.5")], trade: trade, clockAhead: 0, tetherRate: "1")
         let body = String(decoding: answer.body, as: UTF8.self)
         #expect(body.contains(#""trade_id":1040000003,"#) && body.contains("2026-10-07T20:08:00.349016000Z"))
     }

@@ -240,8 +240,9 @@ final class LiarPeer: PriceFeed {
         price.observed = VirtualDaemon.time(of: clock)()
         price.push = .init(
             .peer, interval: .seconds(1),
-            origin: PriceOrigin(source: reply.from ?? "\(venue.name)x", pair: "BTC/USD", instance: venue.name),
-            isUnconfirmed: reply.isUnconfirmed)
+            origin: PriceOrigin(
+                source: reply.from ?? "\(venue.name)x", pair: "BTC/USD", instance: venue.name,
+                confirmation: reply.isUnconfirmed ? .unconfirmed : nil))
         return [price]
     }
 }

@@ -158,7 +158,7 @@ def _():
     simulator.faults("bitstamp always refuse\nkraken always refuse")
     failed = wait_until(
         lambda: (lambda s: s if s["freshness"] == "stale" else None)(btcctl(place, "current", "--json").json), what="a failed tick")
-    assert "2 of the 3 that have to agree: " in failed["failure"], failed
+    assert "3 have to agree, and only " in failed["failure"], failed
     daemon.stop()
     return found["consensus"]
 

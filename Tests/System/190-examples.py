@@ -9,6 +9,7 @@ import sys
 
 from lib.btcpriced import *
 from lib import examples
+from lib.gateway import Gateway
 from lib.terminal import Terminal
 
 SYSTEM_SOCKET = "/run/btc-priced/io.btcpriced.Price"
@@ -259,6 +260,17 @@ def age_in_python(room, text):
     assert re.search(r"\d", done.stdout), done.stdout
 
 
+def with_curl(room, text):
+    path = f"{room.home}/http.sock"
+    gateway = Gateway(room.place.socket, listen=[f"unix:{path}"])
+    # Both sources always give the same price, so that it is confirmed soon after the first minute.
+    status, out, err = wait_until(
+        lambda: (done := room.run(text.replace("/run/btc-price-http/http.sock", path)))[0] == 0 and done, seconds=90,
+        what=lambda: f"a confirmed price over HTTP: {room.run('btcctl current --json')}")
+    equal(json.loads(out)["price"], "68901.23")
+    gateway.stop()
+
+
 def shown_text(room, text):
     matches(f"({LINE}|{BANNER})\n", text)
 
@@ -312,18 +324,23 @@ def elsewhere(script, *words):
 
 
 IN_HTTP = elsewhere("Tests/System/200-package.py", '"/opt/btc-price-http.deb"', "http_get(machine)")
+IN_FLEET = elsewhere("Tests/System/200-package.py", 'pasted("openssl', 'pasted("install', 'for_installed(option)')
+IN_BROKERS = elsewhere("Tests/System/lib/brokers.py", 'documented(f"/etc/mosquitto/conf.d', 'documented(f"/etc/mosquitto/btcpriced/acl')
 IN_MACHINES = elsewhere("Tests/System/200-package.py", 'do("systemctl enable")', 'do("journalctl")', 'do("install -d")', 'do("editor")')
 WHOLE = [
     ("README.md", "$ btcctl current\nAug 25, 14:30 - $68,901.23\nFailed", readme_stale), ("README.md", "$ btcctl current\n", readme_current),
     ("README.md", "$ btcctl watch\n", readme_watch), ("README.md", "$ btcctl watch --above", alarm),
-    ("README.md", '"custom/btc"', bar_line), ("README.md", "import json", age_in_python), ("README.md", "if price=", a_script),
+    ("README.md", '"custom/btc"', bar_line), ("README.md", "if price=", a_script),
     ("README.md", "$ btcctl chart", readme_history), ("configuration.md", "sqlite3 ", with_sqlite3),
     ("charts.md", "$ btcctl chart", elsewhere("Tests/System/240-history.py", "btcctl chart --span 7d", "--candles --ascii", "(40, 80, 120, 200)")),
     ("simulator.md", "# venue", simulator_script),
     ("configuration.md", "# /etc", whole_file), ("configuration.md", "/etc/btc-priced/config.toml, line", diagnostic),
-    ("privacy.md", "# /etc", whole_file), ("fleet.md", "# /etc", whole_file),
+    ("privacy.md", "# /etc", whole_file), ("fleet.md", "# /etc", whole_file), ("fleet.md", "exchanges ", lambda room, text: None),
+    ("fleet.md", "openssl ", IN_FLEET), ("fleet.md", "install ", IN_FLEET), ("fleet.md", "apt install ", IN_FLEET),
+    ("fleet.md", "listener ", IN_BROKERS), ("fleet.md", "# A publisher writes", IN_BROKERS), ("fleet.md", "pattern read", IN_BROKERS),
     ("interface.md", "S=UNIX", with_socat), ("interface.md", "S=/run", elsewhere("Tests/System/200-package.py", "varlinkctl")),
-    ("interface.md", "S=unix:", pythons_varlink), ("interface.md", "import json", age_in_python),
+    ("interface.md", "S=unix:", pythons_varlink), ("programs.md", "btcctl check", elsewhere("Tests/System/066-work.py", 'check("--confirmed"')),
+    ("programs.md", "btcctl history", elsewhere("Tests/System/066-work.py", '"--ledger", "hledger"')), ("programs.md", "curl -sf", with_curl),
     ("README.md", "make run ", elsewhere("Tests/System/110-run.py", '"scripts" / "run"')),
     ("README.md", "sudo apt install ./.build/deb/btc-price-http", IN_HTTP),
     ("http.md", "sudo apt install ./.build/deb/btc-price-http", IN_HTTP),

@@ -747,33 +747,28 @@ def _(machine):
 
 # --- The fleet --------------------------------------------------------------------------------------------------------
 
-def write_all(machine, files):
-    for path, source in files.items():
-        machine.write(path, Path(source).read_text())
+def for_installed(option):
+    """The commands of fleet.md that set this option, for packages that are installed already."""
+    return pasted(f"apt install btc-priced btc-price-fleet\necho '{option}=").split("\n", 1)[1]
 
 
-@on_each("the fleet's units publish to a packaged broker and follow it, with credentials, and a daemon gets the price from there")
+@on_each("the commands of fleet.md, pasted: units that publish to a packaged broker and follow it, and a daemon gets the price from there")
 def _(machine):
-    certificates = Certificates()
-    server, alpha = certificates("broker"), certificates("alpha")
-    folder = "/etc/mosquitto/btcpriced"
-    machine.sh(f"install -d {folder}")
-    write_all(machine, {f"{folder}/ca.pem": certificates.authority, f"{folder}/server.pem": server[0], f"{folder}/server.key": server[1],
-                        "/etc/credstore/broker-ca": certificates.authority, "/etc/credstore/broker-certificate": alpha[0],
-                        "/etc/credstore/broker-key": alpha[1]})
-    machine.sh("chmod 600 /etc/credstore/broker-*")
-    machine.write(f"{folder}/acl", documented(f"{folder}/acl (root)"))
-    machine.sh(f"chown -R mosquitto {folder}")
+    folder, ours = "/etc/mosquitto/btcpriced", "install -d /root/fleet && cd /root/fleet\n"
+    machine.sh("echo 127.0.0.1 broker.example >> /etc/hosts")
+    machine.sh(ours + pasted("openssl req -x509"))
+    machine.sh(ours + pasted("install -m 600"))
     machine.write("/etc/mosquitto/conf.d/btcpriced-root.conf", documented("/etc/mosquitto/conf.d/btcpriced-root.conf"))
+    machine.sh(f"install -d {folder}")
+    machine.write(f"{folder}/acl", documented(f"{folder}/acl (root)"))
+    machine.sh(ours + pasted("install -d /etc/mosquitto/btcpriced"))
     machine.systemctl("restart", "mosquitto")
     shutil.copy(package(name="btc-price-fleet"), machine.root / "opt" / "btc-price-fleet.deb")
     machine.run("dpkg", "-i", "/opt/btc-price-fleet.deb", timeout=120)
     units = ["btc-price-fleet-publish.service", "btc-price-fleet-follow.service"]
     equal(machine.systemctl("is-active", *units, check=False).stdout.split(), ["inactive", "inactive"])
-    machine.sh("echo 'PUBLISH_OPTIONS=\"--broker mqtts://127.0.0.1 --name alpha\"' >> /etc/default/btc-price-fleet; "
-               "echo 'FOLLOW_OPTIONS=\"--broker mqtts://127.0.0.1 --publishers alpha\"' >> /etc/default/btc-price-fleet")
-    for unit in units:
-        machine.systemctl("enable", "--now", unit)
+    for option in ("PUBLISH_OPTIONS", "FOLLOW_OPTIONS"):
+        machine.sh(for_installed(option))
     followed = wait_until(
         lambda: (s := current(machine, "--socket", "/run/btc-price-fleet/alpha")).get("freshness") == "fresh" and s, what="the publisher's price")
     equal(followed["instance"], "alpha/" + current(machine)["instance"])
@@ -802,7 +797,7 @@ def _(machine):
     machine.run("dpkg", "--purge", "btc-price-fleet", timeout=120)
     equal(machine.sh("ls -d /run/btc-price-fleet /etc/default/btc-price-fleet 2>/dev/null; true").stdout, "")
     machine.systemctl("stop", "mosquitto")
-    machine.sh(f"rm -r {folder} /etc/mosquitto/conf.d/btcpriced-root.conf /etc/credstore")
+    machine.sh(f"rm -r {folder} /etc/mosquitto/conf.d/btcpriced-root.conf /etc/credstore /root/fleet")
     return f"exposure {exposures}"
 
 

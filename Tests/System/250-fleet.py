@@ -450,11 +450,63 @@ def _():
     assert 2 <= len(values) <= 4, heard
     assert all(later - earlier > 9.5 for (_, earlier), (_, later) in zip(values[1:], values[2:])), values
     Decimal(values[-1][0]["value"])
+    # Home Assistant starts again: what it needs comes at once, whether the broker has kept it or not.
+    begun = threading.Timer(1, lambda: site.publish(site.certificates("homeassistant"), "homeassistant/status", "online"))
+    begun.start()
+    again = [topic for topic, _, kept, _ in site.heard("homeassistant/#", "btcpriced/v1/house/#", seconds=4) if not kept]
+    for topic in ("homeassistant/device/house/btcpriced/config", "btcpriced/v1/house/status", sensor["stat_t"]):
+        equal(again.count(topic), 1, topic)
+    site.publish(site.certificates("mallory"), "homeassistant/status", "online")
     leader.stop()
     (status,) = [json.loads(payload) for _, payload, _, _ in site.heard("btcpriced/v1/house/status", seconds=1)]
     equal(status["state"], "offline", "also after a clean stop")
     simulator.stop()
     return f"{len(values)} values in 24 s"
+
+
+@scenario("a follower of one publisher: its confirmation, what is not from an exchange, and a currency that the publisher drops", beside=True)
+def _():
+    site = Site()
+    simulator = Simulator("--seed", "9")
+    place = Place()
+    configuration = Path(place.runtime) / "config.toml"
+    configuration.write_text('currencies = ["USD", "EUR"]\n')
+    daemon = Daemon(place, simulator.urls, "--config", configuration, sources=("binance", "kraken", "coinbase"))
+    settled(place)
+    publishing = publisher(site.broker, site.certificates, "alpha", place)
+    host = Host(site, ["alpha"])
+    own = wait_until(lambda: (s := fresh(place))["confirmation"] == "confirmed" and s.get("uncertainty") and s, what="a confirmed price")
+    theirs = wait_until(lambda: (s := fresh(host.place))["confirmation"] == "confirmed" and s.get("uncertainty") and s, what=lambda: host.state())
+    equal(theirs["uncertainty"]["markets"], own["uncertainty"]["markets"])
+    wait_until(lambda: json.loads(btcctl(host.place, "status", "--json").out)["status"]["elsewhere"] == ["alpha"], seconds=30, what="elsewhere")
+    assert "Not from the exchanges' own addresses (a simulator, a mirror or a proxy): alpha." in btcctl(host.place, "status").out
+    followed = host.fleet.place("alpha")
+    wait_until(lambda: btcctl(followed, "current", "-c", "EUR").status == 0, what="euros")
+    configuration.write_text('currencies = ["USD"]\n')
+    daemon.process.send_signal(signal.SIGHUP)
+    gone = wait_until(lambda: (done := btcctl(followed, "current", "-c", "EUR")).status == 64 and done.err, seconds=40, what="the end of the euros")
+    assert "The price is not kept in" in gone, gone
+    equal([topic for topic, payload, _, _ in site.heard("btcpriced/v1/alpha/quote/+", seconds=1.5) if topic.endswith("EUR")], [])
+    # The satellite has ended: no exchange and no network is to blame.
+    host.fleet.stop()
+    wait_until(lambda: host.state()["freshness"] == "stale", what="stale")
+    failure = wait_until(
+        lambda: (f := host.state()["failure"]).endswith("is the program running that serves it?") and f, what=lambda: host.state()["failure"])
+    assert "alpha: not reached: " in failure, failure
+    host.daemon.stop()
+    stop(publishing, daemon, simulator)
+    return f"{own['uncertainty']} became {theirs['uncertainty']}; {failure}"
+
+
+@scenario("a name that is not the certificate's is a warning at the start", beside=True)
+def _():
+    site, place = Site(), Place()
+    wrong = publisher(site.broker, site.certificates, "gamma", place, identity=site.certificates("beta"))
+    wrong.says("The certificate is beta's, not gamma's")
+    right = publisher(site.broker, site.certificates, "beta", place)
+    right.says("Connected to the broker")
+    assert not right.said("The certificate is"), right.lines
+    stop(wrong, right, site)
 
 
 @scenario("the delay from a publisher's tick to the watchers of a follower", beside=True)

@@ -49,6 +49,9 @@ private struct Host {
     var sources: [String] = []
     var filters: [String] = []
     var removed: [String] = []
+    /// The filters that were only used to get what the broker has kept.
+    var looked: [String] = []
+    var dropped: [String] = []
 
     init(_ named: [String] = ["alpha"]) { following = Following(named: named) }
 
@@ -56,8 +59,10 @@ private struct Host {
         for action in actions {
             switch action {
             case .subscribe(let filter): filters.append(filter)
+            case .unsubscribe(let filter) where filters.last == filter: looked.append(filters.removeLast())
             case .unsubscribe(let filter): removed.append(filter)
             case .effect(.state(let name, let message, _)): states["\(name) \(message.state.currency)"] = message
+            case .effect(.dropped(let name, let currency)): dropped.append("\(name) \(currency)")
             case .effect(.came(let name)): came.append(name)
             case .effect(.counted(_, let kind)): counts[kind, default: 0] += 1
             case .effect(.refused(_, let reason)): refused.append(reason)
@@ -200,9 +205,42 @@ private struct Host {
         for second in 1...10 {
             newcomer.receive(message(Int64(second), at: Double(second)), at: 86_400 + Double(second))
         }
-        #expect(newcomer.counts == ["replayed": 10])
-        #expect(newcomer.alpha.freshness == .none)
-        #expect(newcomer.alpha.failure?.contains("published 86400 s ago") == true)
+        #expect(newcomer.counts == ["late": 10])
+        #expect((newcomer.alpha.freshness, newcomer.alpha.isOfUnknownAge) == (.stale, true))
+        let late = "its message was published 86400 s ago: a broker has kept it, or a clock is wrong"
+        #expect(newcomer.alpha.failure == late)
+    }
+
+    @Test func `a message that a bridge delivers late shows the last price, and hides no better reason`() {
+        var host = Host()
+        host.connect(at: 0)
+        #expect(host.looked == ["btcpriced/v1/alpha/quote/BTC-USD"])
+        host.receive(
+            BrokerMessage(topic: "btcpriced/v1/alpha/status", payload: Array(#"{"state":"offline"}"#.utf8)), at: 60)
+        host.receive(message(1, at: 0), at: 60)
+        #expect((host.alpha.freshness, host.alpha.failure) == (.stale, "alpha is offline"))
+        #expect((host.alpha.quote?.value, host.refused.isEmpty) == (68_900, true))
+        // One that comes in time is a price.
+        host.receive(message(2, at: 61), at: 61)
+        #expect(host.alpha.freshness == .fresh)
+    }
+
+    @Test func `a currency whose retained message was removed is dropped, and the dollar has no price`() {
+        var host = Host()
+        host.connect(at: 0)
+        host.receive(message(1, at: 0), at: 0)
+        let euros = QuoteMessage(
+            state: state(1, at: 0, currency: "EUR"), publisher: "alpha", bootID: "one", sequence: 2,
+            publishedAt: time(0).wall, interval: 1000, age: 0)
+        let topic = "btcpriced/v1/alpha/quote/BTC-EUR"
+        host.receive(BrokerMessage(topic: topic, payload: euros.payload(at: time(0)), isRetained: false), at: 0)
+        #expect(host.states.keys.sorted() == ["alpha EUR", "alpha USD"])
+        host.receive(BrokerMessage(topic: topic, payload: [], isRetained: false), at: 1)
+        #expect((host.dropped, host.refused.isEmpty) == (["alpha EUR"], true))
+        host.receive(BrokerMessage(topic: "btcpriced/v1/alpha/quote/BTC-USD", payload: [], isRetained: false), at: 1)
+        #expect((host.alpha.freshness, host.alpha.failure) == (.none, "alpha does not keep this currency"))
+        host.receive(message(3, at: 2), at: 2)
+        #expect(host.alpha.freshness == .fresh)
     }
 
     @Test func `a stale or unconfirmed price stays stale or unconfirmed`() {
@@ -388,6 +426,60 @@ private struct Host {
         #expect(published(&publishing, at: 2).isEmpty)
     }
 
+    @Test func `what the broker has kept of a currency that the daemon does not keep is removed`() throws {
+        let news = DaemonNews()
+        var publishing = Publishing(name: "alpha", bootID: "b", isForHomeAssistant: true, news: news)
+        #expect(publishing.connected(at: time(0)).count == 2)
+        for (publisher, currency) in [("alpha", "USD"), ("alpha", "JPY"), ("beta", "CHF"), ("alpha", "x/#")] {
+            let topic = FleetTopic.quote(publisher: publisher, currency: currency).text
+            _ = publishing.received(BrokerMessage(topic: topic, payload: [123]), at: time(0))
+        }
+        news.put(state(1, at: 0), interval: 1000, at: time(0).boottime)
+        news.put(state(2, at: 0, currency: "EUR"), interval: 3_600_000, at: time(0).boottime)
+        let first = published(&publishing, at: 1)
+        #expect(!first.contains { $0.payload.isEmpty }, "it has not said yet what it keeps")
+        news.put(kept: ["USD", "EUR"])
+        #expect(
+            published(&publishing, at: 2).filter(\.payload.isEmpty).map(\.topic) == ["btcpriced/v1/alpha/quote/BTC-JPY"]
+        )
+        news.put(kept: ["USD"])
+        let last = published(&publishing, at: 3)
+        #expect(last.map(\.topic) == ["btcpriced/v1/alpha/quote/BTC-EUR"])
+        #expect(last[0].payload.isEmpty && last[0].isRetained)
+        news.put(state(3, at: 4), interval: 1000, at: time(4).boottime)
+        let sensors = try #require(
+            published(&publishing, at: 4).first { $0.topic.hasPrefix("homeassistant/") }.map {
+                try JSONValue(parsing: $0.payload[...])["cmps"]
+            } ?? nil)
+        #expect(sensors["price_eur"].map { $0["p"] != nil && $0["stat_t"] == nil } == true, "the sensor is removed")
+        #expect(sensors["price_usd"]?["exp_aft"]?.integerValue == 120)
+        let hourly = try #require(first.first { $0.topic.hasPrefix("homeassistant/") })
+        let before = try JSONValue(parsing: hourly.payload[...])["cmps"]
+        #expect(before?["price_eur"]?["exp_aft"]?.integerValue == 10_800)
+        // The look for kept messages is over.
+        #expect(
+            publishing.proceed(canPublish: false, at: time(5)).contains {
+                if case .unsubscribe("btcpriced/v1/alpha/quote/+") = $0 { true } else { false }
+            })
+        #expect(publishing.deadline == nil)
+    }
+
+    @Test func `all is repeated when Home Assistant has started, but not without end`() {
+        let news = DaemonNews()
+        var publishing = Publishing(name: "alpha", bootID: "b", isForHomeAssistant: true, news: news)
+        _ = publishing.connected(at: time(-10))
+        news.put(state(1, at: 0), interval: 10_000, at: time(0).boottime)
+        let first = published(&publishing, at: 0).map(\.topic)
+        #expect(first.contains("homeassistant/device/alpha/btcpriced/config"))
+        for (second, word, count) in [
+            (1.0, "offline", 0), (1, "online", first.count), (2, "online", 0), (6, "", first.count),
+        ] {
+            let birth = BrokerMessage(topic: "homeassistant/status", payload: Array(word.utf8), isRetained: false)
+            _ = publishing.received(birth, at: time(second))
+            #expect(published(&publishing, at: second).count == count, "\(second) \(word)")
+        }
+    }
+
     @Test func `the status follows the daemon, and the will is offline`() {
         let news = DaemonNews()
         var publishing = Publishing(name: "alpha", bootID: "b", isForHomeAssistant: false, news: news)
@@ -448,7 +540,7 @@ private struct Host {
         }
         #expect(times == [0, 10, 25, 35, 51, 61, 121, 181, 211])
         #expect(discoveries == 1)
-        #expect(publishing.connected(at: time(220)).isEmpty)
+        _ = publishing.connected(at: time(220))
         #expect(
             published(&publishing, at: 220).map(\.topic) == [
                 "btcpriced/v1/alpha/status", "btcpriced/v1/alpha/quote/BTC-USD",

@@ -40,11 +40,20 @@ package struct PriceOrigin: Sendable, Hashable {
     package let pair: String
     /// Identifies the run of the peer's daemon: two sockets of one daemon are one peer.
     package let instance: String
+    /// How well the peer's own vote confirmed it; `nil` if it did not say.
+    package var confirmation: Confirmation?
+    /// How certain the peer's price was; `nil` if it did not say.
+    package var uncertainty: Uncertainty?
 
-    package init(source: String, pair: String, instance: String) {
+    package init(
+        source: String, pair: String, instance: String, confirmation: Confirmation? = nil,
+        uncertainty: Uncertainty? = nil
+    ) {
         self.source = source
         self.pair = pair
         self.instance = instance
+        self.confirmation = confirmation
+        self.uncertainty = uncertainty
     }
 }
 

@@ -23,16 +23,11 @@ package struct LoadedPrice: Sendable, Hashable {
         package let interval: Duration
         /// Where a peer got it; `nil` for an exchange.
         package let origin: PriceOrigin?
-        /// Whether a peer shows it as unconfirmed. It can't confirm another price.
-        package let isUnconfirmed: Bool
 
-        package init(
-            _ way: PriceWay, interval: Duration = .zero, origin: PriceOrigin? = nil, isUnconfirmed: Bool = false
-        ) {
+        package init(_ way: PriceWay, interval: Duration = .zero, origin: PriceOrigin? = nil) {
             self.way = way
             self.interval = interval
             self.origin = origin
-            self.isUnconfirmed = isUnconfirmed
         }
     }
 

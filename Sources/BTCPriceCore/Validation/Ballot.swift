@@ -207,7 +207,12 @@ struct Ballot {
             decision.rejected = [SourceFailure(source: price.market.venue, error: .implausible(refusal))]
             return decision
         }
-        if isFirst { return wasContradicted ? wait(&belief) : show(price, .unconfirmed, &belief) }
+        // The only source may be a peer, whose own vote has already confirmed it.
+        let statement = isOnlySource ? price.origin?.confirmation : nil
+        if isFirst {
+            return wasContradicted
+                ? wait(&belief) : show(price, statement == .confirmed ? .confirmed : .unconfirmed, &belief)
+        }
         if isJump { return isExplained ? show(price, .single, &belief) : wait(&belief) }
         let others = claims.contradicting(price)
         let opinion = others.isEmpty ? opinion : nil
@@ -217,11 +222,13 @@ struct Ballot {
             return decision
         }
         if claims.isSupported(price) { return show(price, .confirmed, &belief) }
-        let wasDoubted = claims.belief.unconfirmedSince.map { price.at - $0 < Vote.Bounds.memory } ?? false
+        let wasDoubted =
+            statement != .confirmed
+            && claims.belief.unconfirmedSince.map { price.at - $0 < Vote.Bounds.memory } ?? false
         let isDoubted =
             wasDoubted || price.isUnconfirmed || isUncompared || isFalseticker || claims.isDisowned(price.market)
             || claims.book.isAhead(price.market)
-        return show(price, isDoubted ? .unconfirmed : .single, &belief)
+        return show(price, isDoubted ? .unconfirmed : statement ?? .single, &belief)
     }
 
     /// Whether the configuration has no other exchange.

@@ -11,8 +11,6 @@ package struct MarketObservation: Sendable, Hashable {
     package let way: PriceWay
     /// Where a peer got it; `nil` for an exchange.
     package let origin: PriceOrigin?
-    /// Whether a peer shows it as unconfirmed. It can't confirm another price.
-    let isUnconfirmed: Bool
     /// The exchange whose price it is, however it arrived. Agreement, contradiction and uncertainty count each exchange once.
     let exchange: String
     /// What counts once in the quorum of a median: an exchange, or a peer.
@@ -29,8 +27,8 @@ package struct MarketObservation: Sendable, Hashable {
 
     package init(
         _ market: Market, _ value: Price, arrival: ObservationTime, position: FeedPosition? = nil, age: Int64? = nil,
-        way: PriceWay = .poll, pace: Duration = .zero, origin: PriceOrigin? = nil, isUnconfirmed: Bool = false,
-        upstream: String? = nil, halfSpread: Double = 0
+        way: PriceWay = .poll, pace: Duration = .zero, origin: PriceOrigin? = nil, upstream: String? = nil,
+        halfSpread: Double = 0
     ) {
         self.market = market
         self.value = value
@@ -40,7 +38,6 @@ package struct MarketObservation: Sendable, Hashable {
         self.way = way
         self.pace = pace
         self.origin = origin
-        self.isUnconfirmed = isUnconfirmed
         exchange = origin?.source ?? upstream ?? market.venue
         voter = origin?.instance ?? exchange
         self.halfSpread = halfSpread
@@ -49,6 +46,9 @@ package struct MarketObservation: Sendable, Hashable {
     }
 
     var at: BootTime { arrival.boottime }
+
+    /// Whether a peer shows it as unconfirmed. It can't confirm another price.
+    var isUnconfirmed: Bool { origin?.confirmation == .unconfirmed }
 
     /// The pair that it was read from. A peer may have read it from a pair other than its market's.
     var pair: String { origin?.pair ?? market.pair }

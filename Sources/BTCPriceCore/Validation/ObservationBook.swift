@@ -132,7 +132,7 @@ package struct ObservationBook: Sendable {
                 )
             },
             way: price.push?.way ?? .poll, pace: price.push?.interval ?? pace, origin: price.push?.origin,
-            isUnconfirmed: price.push?.isUnconfirmed ?? false, upstream: venue?.upstream, halfSpread: price.halfSpread)
+            upstream: venue?.upstream, halfSpread: price.halfSpread)
         // Only the dollar has markets in USDT.
         for other in loaded
         where currency == .usd && other.market.pair == Market.pegPair && ResponseCheck.pegRates.contains(other.value) {

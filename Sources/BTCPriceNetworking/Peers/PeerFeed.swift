@@ -20,6 +20,7 @@ package final class PeerFeed: PriceFeed {
         var outcome: Outcome? = PeerFeed.notWatched
         var waiters: [UInt64: Waiter] = [:]
         var lastWaiter: UInt64 = 0
+        var isElsewhere = false
 
         mutating func takeWaiters() -> [Waiter] {
             defer { waiters = [:] }
@@ -44,6 +45,9 @@ package final class PeerFeed: PriceFeed {
         self.now = now
     }
 
+    /// Whether the peer has sources that are not requested at the exchanges' own addresses.
+    package var isElsewhere: Bool { state.withLock(\.isElsewhere) }
+
     package func start(_ arrived: @escaping @Sendable () -> Void) {
         let isStopped = state.withLock { state in
             guard !state.isStarted else { return false }
@@ -53,8 +57,11 @@ package final class PeerFeed: PriceFeed {
         guard isStopped else { return }
         let reading = Mutex(PeerReading(ownInstance: ownInstance))
         watch.start(.ticks) { news in
-            let result = reading.withLock { self.result(of: news, &$0) }
-            if self.change(to: result) { arrived() }
+            if case .kept(_, let elsewhere) = news {
+                self.state.withLock { $0.isElsewhere = !elsewhere.isEmpty }
+            } else if let result = reading.withLock({ self.result(of: news, &$0) }), self.change(to: result) {
+                arrived()
+            }
         }
     }
 
@@ -92,7 +99,7 @@ package final class PeerFeed: PriceFeed {
 
     // MARK: - On the watch's thread
 
-    private func result(of news: PriceWatch.News, _ reading: inout PeerReading) -> Outcome {
+    private func result(of news: PriceWatch.News, _ reading: inout PeerReading) -> Outcome? {
         switch news {
         case .state(let message, let interval):
             do throws(PriceLoadingError) {
@@ -102,6 +109,7 @@ package final class PeerFeed: PriceFeed {
             } catch {
                 return .failure(error)
             }
+        case .kept: return nil
         case .gone(let error): return .failure(Self.loadingError(error))
         }
     }
@@ -119,7 +127,8 @@ package final class PeerFeed: PriceFeed {
 
     private static func loadingError(_ error: ClientError) -> PriceLoadingError {
         switch error {
-        case .unreachable(_, let reason): .unreachable(oneLine(reason))
+        case .unreachable(let path, let reason):
+            .unreachable("\(oneLine(path)): \(oneLine(reason)); is the program running that serves it?")
         case .timedOut: .unreachable("no message in time")
         case .closed: .unreachable("the connection was closed")
         case .interrupted: .unreachable("the connection was interrupted")

@@ -27,14 +27,13 @@ struct PeerReading: Sendable {
         in message: StateMessage, of market: Market, every interval: Duration, at now: ObservationTime
     ) throws(PriceLoadingError) -> LoadedPrice {
         let (quote, origin) = try checked(message)
-        let isUnconfirmed = message.state.confirmation == .unconfirmed
         // A tick without a newer price repeats the last one.
         if let last, last.instance == message.instance, last.quote == quote,
-            last.price.push?.isUnconfirmed == isUnconfirmed
+            last.price.push?.origin?.confirmation == origin.confirmation
         {
             return last.price
         }
-        let plusMinus = isUnconfirmed ? message.state.standing.uncertainty?.plusMinus ?? .zero : .zero
+        let plusMinus = origin.confirmation == .unconfirmed ? origin.uncertainty?.plusMinus ?? .zero : .zero
         let share = max(0, plusMinus.double / quote.value.double)
         var price = LoadedPrice(market, quote.value, halfSpread: min(share, Quotes.widestSpread.double / 2))
         let dated = clock.date(
@@ -45,7 +44,7 @@ struct PeerReading: Sendable {
         {
             price.venueClock = quote.timestamp
         }
-        price.push = .init(.peer, interval: interval, origin: origin, isUnconfirmed: isUnconfirmed)
+        price.push = .init(.peer, interval: interval, origin: origin)
         last = (message.instance, quote, price)
         return price
     }
@@ -73,6 +72,9 @@ struct PeerReading: Sendable {
         }
         // A price that the peer has converted is in dollars.
         let pair = state.price?.conversion == nil ? quote.market : "BTC/USD"
-        return (quote, PriceOrigin(source: quote.source, pair: pair, instance: message.instance))
+        let origin = PriceOrigin(
+            source: quote.source, pair: pair, instance: message.instance, confirmation: state.confirmation,
+            uncertainty: state.standing.uncertainty)
+        return (quote, origin)
     }
 }

@@ -8,11 +8,26 @@ package final class PriceWatch: Sendable {
     package enum News: Sendable {
         /// The next state of a currency whose ticks have this interval, milliseconds.
         case state(StateMessage, interval: Int64)
+        /// The currencies that the daemon keeps, and its sources that are not requested at the exchanges' own addresses. Before the first
+        /// state of a connection, and after a change, which may take ten seconds.
+        case kept(currencies: [String], elsewhere: [String])
         /// The daemon can't be reached, or has closed the connection.
         case gone(ClientError)
     }
 
-    private typealias Interval = (currency: String, interval: Int64)
+    private struct Kept: Equatable {
+        struct Interval: Equatable {
+            let currency: String
+            /// Milliseconds.
+            let interval: Int64
+        }
+
+        var watched: [Interval]
+        var currencies: [String]
+        var elsewhere: [String]
+
+        var news: News { .kept(currencies: currencies, elsewhere: elsewhere) }
+    }
 
     private enum Bounds {
         static let timeout = Duration.seconds(2)
@@ -23,7 +38,7 @@ package final class PriceWatch: Sendable {
         static let longestPause = Duration.seconds(300)
         /// After a watch of this length, the next failure counts as the first one.
         static let healthy = Duration.seconds(60)
-        /// How often to check whether a reload has changed the currencies or their intervals, which a watch does not report.
+        /// How often to check whether a reload has changed what the daemon keeps, which a watch does not report.
         static let look = Duration.seconds(10)
     }
 
@@ -77,22 +92,27 @@ package final class PriceWatch: Sendable {
             let begun = ContinuousClock.now
             do throws(ClientError) {
                 var connection = try connected()
-                let intervals = try intervals(&connection)
-                let slowest = intervals.map(\.interval).max() ?? 0
-                try connection.watch(intervals.map(\.currency), updates: updates)
+                var kept = try kept(&connection)
+                let watched = kept.watched
+                let slowest = watched.map(\.interval).max() ?? 0
+                try connection.watch(watched.map(\.currency), updates: updates)
                 isWatching = true
+                if isCurrent(signal) { told(kept.news) }
                 var lastLook = ContinuousClock.now
                 while isCurrent(signal) {
                     let message = try connection.nextState(
-                        timeout: max(Bounds.silence, .milliseconds(3 * slowest)), newestOnly: intervals.count == 1,
+                        timeout: max(Bounds.silence, .milliseconds(3 * slowest)), newestOnly: watched.count == 1,
                         interruption: signal.descriptor, check: check)
                     if isCurrent(signal) {
-                        let interval = intervals.first { $0.currency == message.state.currency }?.interval
+                        let interval = watched.first { $0.currency == message.state.currency }?.interval
                         told(.state(message, interval: interval ?? slowest))
                     }
                     guard lastLook.duration(to: .now) >= Bounds.look else { continue }
                     lastLook = .now
-                    if let present = look(), !present.elementsEqual(intervals, by: ==) { break }
+                    guard let present = look(), present != kept else { continue }
+                    if present.watched != watched { break }
+                    kept = present
+                    if isCurrent(signal) { told(kept.news) }
                 }
                 continue
             } catch {
@@ -121,21 +141,29 @@ package final class PriceWatch: Sendable {
         try PriceConnection(path: socket(), timeout: Bounds.timeout, longestReply: PriceConnection.longestReply)
     }
 
-    /// Requests the intervals on a separate connection; `nil` if that fails. If the daemon is gone, the watch reports it.
-    private func look() -> [Interval]? {
+    /// Requests what the daemon keeps on a separate connection; `nil` if that fails. If the daemon is gone, the watch reports it.
+    private func look() -> Kept? {
         do throws(ClientError) {
             var connection = try connected()
-            return try intervals(&connection)
+            return try kept(&connection)
         } catch {
             return nil
         }
     }
 
-    /// The currencies to watch, and the intervals of their ticks, milliseconds.
-    private func intervals(_ connection: inout PriceConnection) throws(ClientError) -> [Interval] {
-        let kept = try connection.listCurrencies().map { ($0.currency, $0.interval) }
-        guard let name = currency?.rawValue else { return kept }
-        // If the daemon does not keep it, the watch is refused, with the reason.
-        return [kept.first { $0.0 == name } ?? (name, 1000)]
+    private func kept(_ connection: inout PriceConnection) throws(ClientError) -> Kept {
+        let all = try connection.listCurrencies().map { Kept.Interval(currency: $0.currency, interval: $0.interval) }
+        var kept = Kept(watched: all, currencies: all.map(\.currency), elsewhere: [])
+        if let name = currency?.rawValue {
+            // If the daemon does not keep it, the watch is refused, with the reason.
+            kept.watched = [all.first { $0.currency == name } ?? Kept.Interval(currency: name, interval: 1000)]
+        }
+        do throws(ClientError) {
+            kept.elsewhere = try connection.getStatus().elsewhere
+        } catch {
+            // A program that only serves prices need not have a status.
+            guard case .refused = error else { throw error }
+        }
+        return kept
     }
 }

@@ -36,7 +36,10 @@ enum Pair: String, CaseIterable {
         }
     }
 
-    var krakenName: String { "XBT\(quote)" }
+    private var krakenName: String { "XBT\(quote)" }
+
+    /// The names in requests to Kraken.
+    var krakenNames: Set<String> { [krakenName, krakenKey] }
 
     /// The name in Kraken's responses. In old pairs, each half has a letter before it.
     var krakenKey: String {

@@ -27,6 +27,8 @@ struct PriceCourse {
     /// The minutes since the first price.
     private var given: [Candle] = []
 
+    var hasBegun: Bool { !given.isEmpty }
+
     /// - Parameters:
     ///   - price: Decimal text.
     ///   - second: Unix seconds.

@@ -1,3 +1,4 @@
+import BTCPriceCore
 import Glibc
 
 /// The valid requests and the responses, as on the real exchange.
@@ -7,6 +8,19 @@ struct VenueShape {
         var uri: String
         var userAgent: String?
         var authorization: String?
+
+        var path: Substring { uri.prefix { $0 != "?" } }
+
+        /// The parameters, decoded; of equal names, the last one. One that is not valid is as it stands.
+        var query: [String: String] {
+            func decoded(_ text: Substring) -> String { String(text).percentDecoded ?? String(text) }
+            var query: [String: String] = [:]
+            for part in uri.dropFirst(path.count + 1).split(separator: "&") {
+                let name = part.prefix { $0 != "=" }
+                query[decoded(name)] = decoded(part.dropFirst(name.count + 1))
+            }
+            return query
+        }
     }
 
     struct Answer {
@@ -19,25 +33,30 @@ struct VenueShape {
 
     /// The pairs of bitcoin that a request is for; empty if the exchange does not know it.
     func pairs(of request: Request) -> [Pair] {
-        let path = request.uri.prefix { $0 != "?" }
-        let query = request.uri.dropFirst(path.count + 1).split(separator: "&")
+        let (path, query) = (request.path, request.query)
         let known = Pair.known(to: venue)
         switch venue {
         case .binance:
-            return path != "/api/v3/ticker/price" ? [] : known.filter { query.contains("symbol=BTC\($0.quote)") }
+            return path != "/api/v3/ticker/price" ? [] : known.filter { query["symbol"] == "BTC\($0.quote)" }
         case .cryptocompare: return path == "/data/generateAvg" ? known : []
         case .coinbase: return known.filter { path == "/products/BTC-\($0.quote)/ticker" }
         case .bitstamp: return known.filter { path == "/api/v2/ticker/btc\($0.quote.lowercased())/" }
         case .kraken:
-            let names = query.first { $0.hasPrefix("pair=") }?.dropFirst(5).split(separator: ",") ?? []
-            return path != "/0/public/Ticker" ? [] : known.filter { names.contains($0.krakenName[...]) }
+            let names = Self.krakenNames(query)
+            return path != "/0/public/Ticker" ? [] : known.filter { !names.isDisjoint(with: $0.krakenNames) }
         }
     }
 
+    private static func krakenNames(_ query: [String: String]) -> Set<String> {
+        Set(query["pair"]?.split(separator: ",").map(String.init) ?? [])
+    }
+
+    /// The names of Kraken's pair of USDT and the dollar.
+    private static let krakenTether: Set = ["USDTUSD", "USDTZUSD"]
+
     /// The error response to a request that the real exchange refuses; `nil` if the exchange returns a price.
     func refusal(of request: Request) -> Answer? {
-        let path = request.uri.prefix { $0 != "?" }
-        let query = Set(request.uri.dropFirst(path.count + 1).split(separator: "&"))
+        let (path, query) = (request.path, request.query)
         switch venue {
         case .binance:
             guard path == "/api/v3/ticker/price" else { return json(404, #"{"code":-1,"msg":"Not found"}"#) }
@@ -49,7 +68,7 @@ struct VenueShape {
             guard request.authorization?.hasPrefix("Apikey ") == true else {
                 return json(401, #"{"Data":{},"Err":{"type":2,"message":"API key required","http_status_code":401}}"#)
             }
-            return query.isSuperset(of: ["fsym=BTC", "tsym=USD"])
+            return query["fsym"] == "BTC" && query["tsym"] == "USD"
                 ? nil : json(200, #"{"Response":"Error","Message":"fsym is a required param.","Type":2,"Data":{}}"#)
         case .coinbase:
             guard request.userAgent?.isEmpty == false else {
@@ -61,21 +80,23 @@ struct VenueShape {
                 ? nil : json(404, #"{"status":"error","reason":"Not found","code":"404"}"#)
         case .kraken:
             guard path == "/0/public/Ticker" else { return json(200, #"{"error":["EGeneral:Unknown method"]}"#) }
-            let pairs = query.first { $0.hasPrefix("pair=") }?.dropFirst(5).split(separator: ",") ?? []
-            return !pairs.isEmpty
-                && Set(pairs).isSubset(of: Pair.known(to: .kraken).map { $0.krakenName[...] } + ["USDTUSD"])
+            let names = Self.krakenNames(query)
+            let known = Pair.known(to: .kraken).reduce(Self.krakenTether) { $0.union($1.krakenNames) }
+            return !names.isEmpty && names.isSubset(of: known)
                 ? nil : json(200, #"{"error":["EQuery:Unknown asset pair"]}"#)
         }
     }
 
     /// The response with the prices of some pairs. Only Kraken has several in one.
     /// - Parameters:
-    ///   - prices: The prices as decimal text; at least one.
+    ///   - prices: The prices as decimal text; at least one, except on Kraken.
     ///   - trade: The trade that the prices come from.
     ///   - clockAhead: How many seconds the venue's clock is ahead of this machine's.
     ///   - tetherRate: The price of one USDT in dollars, as decimal text.
-    func answer(prices: [(pair: Pair, price: String)], trade: Trade, clockAhead: Int, tetherRate: String) -> Answer {
-        let (pair, price) = prices[0]
+    func answer(
+        _ request: Request, prices: [(pair: Pair, price: String)], trade: Trade, clockAhead: Int, tetherRate: String
+    ) -> Answer {
+        let (pair, price) = prices.first ?? (.usd, "")
         let now = time(nil) + clockAhead
         switch venue {
         case .binance: return json(200, #"{"symbol":"BTC\#(pair.quote)","price":"\#(price)"}"#)
@@ -90,13 +111,15 @@ struct VenueShape {
                 #"{"timestamp":"\#(now)","open":"\#(price)","last":"\#(price)","volume":"1903.95560640","bid":"\#(price)","ask":"\#(price)","side":"0"}"#
             )
         case .kraken:
-            let tickers = prices.map { pair, price in
+            var tickers = prices.map { pair, price in
                 #""\#(pair.krakenKey)":{"a":["\#(price)","1","1.000"],"b":["\#(price)","1","1.000"],"c":["\#(price)","0.00001606"],"o":"\#(price)"}"#
             }
-            return json(
-                200,
-                #"{"error":[],"result":{\#(tickers.joined(separator: ",")),"USDTZUSD":{"a":["\#(tetherRate)","1","1.000"],"b":["\#(tetherRate)","1","1.000"],"c":["\#(tetherRate)","100.00000000"],"o":"1.00000000"}}}"#
-            )
+            if !Self.krakenTether.isDisjoint(with: Self.krakenNames(request.query)) {
+                tickers.append(
+                    #""USDTZUSD":{"a":["\#(tetherRate)","1","1.000"],"b":["\#(tetherRate)","1","1.000"],"c":["\#(tetherRate)","100.00000000"],"o":"1.00000000"}"#
+                )
+            }
+            return json(200, #"{"error":[],"result":{\#(tickers.joined(separator: ","))}}"#)
         case .coinbase:
             return json(
                 200,

@@ -104,6 +104,11 @@ final class World: Sendable {
                 scope: candles == nil ? .prices : .candles, at: now)
             if let fault, let verdict = Self.replacement(fault, uri: request.uri) { return verdict }
             if let candles {
+                // Before the first price, the past ends at that.
+                if !state.course.hasBegun {
+                    var feed = state.feed
+                    state.course.add(feed.next(), at: second)
+                }
                 let known = state.course.candles(in: candles.range, each: candles.seconds, now: second)
                 return .reply(shape.answer(known, to: candles), fault)
             }
@@ -120,7 +125,8 @@ final class World: Sendable {
             }
             var tetherRate = "1.00010000"
             if case .tether(let rate)? = fault { tetherRate = rate }
-            var answer = shape.answer(prices: prices, trade: trade, clockAhead: clock, tetherRate: tetherRate)
+            var answer = shape.answer(
+                request, prices: prices, trade: trade, clockAhead: clock, tetherRate: tetherRate)
             if case .contentType(let type)? = fault { answer.headers.append(("Content-Type", type)) }
             return .reply(answer, fault)
         }

@@ -8,8 +8,6 @@ struct FollowedQuote: Sendable {
         case malformed(String)
         /// It is not newer than the one before.
         case repeated
-        /// It was published too long before it arrived, milliseconds.
-        case old(Int64)
         /// It was published too far in the future, milliseconds.
         case ahead(Int64)
 
@@ -17,7 +15,7 @@ struct FollowedQuote: Sendable {
         var kind: String {
             switch self {
             case .malformed: "malformed"
-            case .repeated, .old: "replayed"
+            case .repeated: "replayed"
             case .ahead: "ahead"
             }
         }
@@ -26,7 +24,6 @@ struct FollowedQuote: Sendable {
             switch self {
             case .malformed(let what): what
             case .repeated: "its message is not newer than the one before"
-            case .old(let time): "its message was published \(time / 1000) s ago: a repeated one, or a clock is wrong"
             case .ahead(let time): "its message was published \(time / 1000) s in the future: a clock is wrong"
             }
         }
@@ -85,12 +82,19 @@ struct FollowedQuote: Sendable {
         return true
     }
 
+    /// How long after its publication a message arrived, by the clocks of both machines, milliseconds; `nil` if that is not too long for one
+    /// that nobody has kept. A bridge delivers what its broker had kept like any other message.
+    static func lateness(of message: QuoteMessage, at now: ObservationTime) -> Int64? {
+        let delay = now.wall.milliseconds - message.publishedAt.milliseconds
+        return delay > clockTolerance ? delay : nil
+    }
+
     /// Reads a message.
+    /// - Parameter isLive: Whether it is not one that a broker has kept.
     /// - Returns: Whether the state for clients has changed. It has not if the broker repeats a retained message.
     mutating func read(
-        _ payload: [UInt8], isRetained: Bool, at now: ObservationTime
+        _ message: QuoteMessage, isLive: Bool, at now: ObservationTime
     ) throws(Refusal) -> Bool {
-        let message = try decoded(payload)
         let delay = now.wall.milliseconds - message.publishedAt.milliseconds
         guard delay >= -Self.clockTolerance else { throw .ahead(-delay) }
         // The broker, or the bridge to it, repeats a retained message.
@@ -101,15 +105,15 @@ struct FollowedQuote: Sendable {
                 message.bootID != last.bootID || message.sequence > last.sequence
             else { throw .repeated }
         }
-        // A retained message may have any age, because the price is shown with its age.
-        guard isRetained || delay <= Self.clockTolerance else { throw .old(delay) }
+        // A kept message may have any age, because the price is shown with its age.
         last = message
         interval = message.interval
-        show(message, isRetained: isRetained, at: now)
+        show(message, isLive: isLive, at: now)
         return true
     }
 
-    private func decoded(_ payload: [UInt8]) throws(Refusal) -> QuoteMessage {
+    /// Decodes the payload of a message on the topic of this publisher and currency.
+    func decoded(_ payload: [UInt8]) throws(Refusal) -> QuoteMessage {
         let message: QuoteMessage
         do {
             message = try QuoteMessage(payload: payload)
@@ -123,7 +127,7 @@ struct FollowedQuote: Sendable {
         return message
     }
 
-    private mutating func show(_ message: QuoteMessage, isRetained: Bool, at now: ObservationTime) {
+    private mutating func show(_ message: QuoteMessage, isLive: Bool, at now: ObservationTime) {
         state = message.state
         // Another publisher can copy an instance. Publishers with the same one would count as a single peer.
         state.instance = "\(publisher)/\(message.state.instance)"
@@ -133,12 +137,12 @@ struct FollowedQuote: Sendable {
             state.state.becomeStale(because: state.state.failure)
         }
         guard state.state.quote != nil else { return }
-        // The delay of a retained message says nothing about the transit time, so it is not stored.
+        // The delay of a kept message says nothing about the transit time, so it is not stored.
         var clock = self.clock
         let theirs = state.state.observedBoottime
         let (published, isEstimate) = clock.date(
             theirs.map { $0 + message.age }, message.publishedAt, of: message.state.instance, arrivedAt: now)
-        if !isRetained { self.clock = clock }
+        if isLive { self.clock = clock }
         let observed = Self.possible(published.boottime - message.age)
         state.state.price?.observedBoottime = isEstimate ? nil : observed
         if let theirs, let measured = state.state.price?.conversion?.measuredBoottime {

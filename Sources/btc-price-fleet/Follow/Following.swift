@@ -9,6 +9,8 @@ struct Following: BrokerClient {
         case came(String)
         /// The state of a currency whose messages have this interval, milliseconds.
         case state(publisher: String, StateMessage, interval: Int64)
+        /// The publisher does not keep a currency any more.
+        case dropped(publisher: String, currency: String)
         case sources(publisher: String, [SourceReport])
         case counted(publisher: String, kind: String)
         /// A publisher's messages are refused from now on, or accepted again if there is no reason.
@@ -112,8 +114,12 @@ struct Following: BrokerClient {
         let heard = publishers.filter { $0.value.limit.ignoredUntil == nil }.keys.sorted()
         let isAll = heard.contains(Self.newcomers) && heard.count == publishers.count
         let wanted = isAll ? [Self.newcomers] : heard.filter { $0 != Self.newcomers }
+        let added = wanted.filter { !subscribed.contains($0) }
         defer { subscribed = wanted }
-        return FleetTopic.filters(of: wanted.filter { !subscribed.contains($0) }).map { .subscribe($0) }
+        // Some brokers (RabbitMQ) send what they have kept only to a subscription without a wildcard. It would double each later message.
+        let kept = added.filter { $0 != Self.newcomers }.map { FleetTopic.quote(publisher: $0, currency: "USD").text }
+        return kept.flatMap { [.subscribe($0), .unsubscribe($0)] }
+            + FleetTopic.filters(of: added).map { .subscribe($0) }
             + FleetTopic.filters(of: subscribed.filter { !wanted.contains($0) }).map { .unsubscribe($0) }
     }
 
@@ -138,15 +144,19 @@ struct Following: BrokerClient {
     ) -> [BrokerAction<Effect>] {
         guard Currency(rawValue: currency) != nil else { return [] }
         var quote = publishers[name]?.quotes[currency] ?? FollowedQuote(publisher: name, currency: currency)
-        // A quote shows that the publisher is online, whatever its status is.
-        if !message.isRetained { publishers[name]?.isOffline = false }
-        quote.expect(silence(of: name))
+        guard !message.payload.isEmpty else { return dropped(currency, of: name) }
         do throws(FollowedQuote.Refusal) {
-            let isNew = try quote.read(message.payload, isRetained: message.isRetained, at: now)
+            let read = try quote.decoded(message.payload)
+            let lateness = message.isRetained ? nil : FollowedQuote.lateness(of: read, at: now)
+            let isLive = !message.isRetained && lateness == nil
+            // A quote shows that the publisher is online, whatever its status is.
+            if isLive { publishers[name]?.isOffline = false }
+            quote.expect(silence(of: name, lateness: lateness))
+            let isNew = try quote.read(read, isLive: isLive, at: now)
             publishers[name]?.quotes[currency] = quote
             guard isNew else { return [] }
             return refused(name, nil, at: now) + claimed(quote.claimedInstance, by: name) + [
-                .effect(.counted(publisher: name, kind: "ok")),
+                .effect(.counted(publisher: name, kind: lateness == nil ? "ok" : "late")),
                 .effect(.state(publisher: name, quote.state, interval: quote.interval)),
             ]
         } catch {
@@ -159,6 +169,16 @@ struct Following: BrokerClient {
             if publishers[name]?.quotes[currency] != nil { publishers[name]?.quotes[currency] = quote }
             return actions
         }
+    }
+
+    /// A message without content removes a retained one (MQTT 3.1.1, section 3.3.1.3).
+    private mutating func dropped(_ currency: String, of name: String) -> [BrokerAction<Effect>] {
+        guard publishers[name]?.quotes.removeValue(forKey: currency) != nil else { return [] }
+        guard currency == "USD" else { return [.effect(.dropped(publisher: name, currency: currency))] }
+        var quote = FollowedQuote(publisher: name, currency: currency)
+        _ = quote.silent(because: "\(name) does not keep this currency")
+        publishers[name]?.quotes[currency] = quote
+        return [.effect(.state(publisher: name, quote.state, interval: quote.interval))]
     }
 
     private mutating func refused(
@@ -211,10 +231,13 @@ struct Following: BrokerClient {
     // MARK: - Silence
 
     /// Why there is no message from a publisher.
-    private func silence(of name: String) -> String {
+    /// - Parameter lateness: How long ago the newest one was published if that is too long, milliseconds.
+    private func silence(of name: String, lateness: Int64? = nil) -> String {
         if let failure { return failure }
         if let limit = publishers[name]?.limit, limit.ignoredUntil != nil { return limit.reason }
-        return publishers[name]?.isOffline == true ? "\(name) is offline" : "no message from \(name)"
+        if publishers[name]?.isOffline == true { return "\(name) is offline" }
+        guard let lateness else { return "no message from \(name)" }
+        return "its message was published \(lateness / 1000) s ago: a broker has kept it, or a clock is wrong"
     }
 
     private mutating func explainSilence(of only: String? = nil) -> [BrokerAction<Effect>] {

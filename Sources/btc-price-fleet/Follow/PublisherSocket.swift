@@ -57,6 +57,14 @@ final class PublisherSocket: Sendable {
         }
     }
 
+    func drop(_ currency: String) {
+        let kept = known.withLock { known in
+            known.states.removeAll { $0.state.currency == currency }
+            return known.states.compactMap { Currency(rawValue: $0.state.currency) }
+        }
+        server.withLock { $0?.change(kept) }
+    }
+
     func tell(_ sources: [SourceReport]) { known.withLock { $0.sources = sources } }
 
     func count(_ kind: String) { known.withLock { $0.counts[kind, default: 0] += 1 } }
@@ -113,7 +121,8 @@ final class PublisherSocket: Sendable {
             store: StatusMessage.Store(runtimeDirectory: "", stateDirectory: "", synced: nil, failure: nil),
             clients: StatusMessage.Clients(
                 connections: Int64(clients.connections), users: Int64(clients.users),
-                watchers: Int64(clients.watchers), calls: clients.calls, limits: []))
+                watchers: Int64(clients.watchers), calls: clients.calls, limits: []),
+            elsewhere: known.sources.filter(\.isElsewhere).map(\.name))
     }
 
     private func metrics(_ known: Known) -> [MetricFamily] {

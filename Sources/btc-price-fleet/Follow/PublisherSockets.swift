@@ -49,6 +49,7 @@ final class PublisherSockets: Sendable {
                 logger.error("The socket of \(name) can't be made: \(error)")
             }
         case .state(let name, let message, let interval): self[name]?.tell(message, interval: interval)
+        case .dropped(let name, let currency): self[name]?.drop(currency)
         case .sources(let name, let reports): self[name]?.tell(reports)
         case .counted(let name, let kind): self[name]?.count(kind)
         case .refused(let name, let reason?): logger.warning("Rejecting messages from \(name): \(reason).")

@@ -17,9 +17,12 @@ enum FleetTopic: Sendable, Hashable {
     /// The topic filters with which a follower subscribes to these publishers; `+` is all of them.
     static func filters(of publishers: [String]) -> [String] {
         publishers.flatMap { publisher in
-            ["quote/+", "status", "sources"].map { "\(root)/\(publisher)/\($0)" }
+            [quotes(of: publisher)] + ["status", "sources"].map { "\(root)/\(publisher)/\($0)" }
         }
     }
+
+    /// The topic filter of a publisher's prices in all currencies.
+    static func quotes(of publisher: String) -> String { "\(root)/\(publisher)/quote/+" }
 
     /// The level of a topic that names the publisher, not checked; `nil` for other topics.
     static func publisher(in text: String) -> String? {

@@ -5,24 +5,37 @@ import BTCPriceSocket
 enum HomeAssistantDiscovery {
     /// The minimum time from the last value to one with this confirmation, ms: Home Assistant must not record a brief `unconfirmed`.
     static func interval(of confirmation: Confirmation?) -> Int64 { confirmation == .unconfirmed ? 60_000 : 10_000 }
+    /// Home Assistant publishes `online` here when it has started, and does not know the sensors then unless the broker had kept them.
+    static let birth = "homeassistant/status"
+
     /// After this time without a value the sensor is unavailable, seconds.
-    private static let expiry: Int64 = 120
+    /// - Parameter interval: The interval of the price, milliseconds.
+    private static func expiry(_ interval: Int64) -> Int64 { max(120, FollowedQuote.silentIntervals * interval / 1000) }
 
     /// The topic of device discovery. The publisher is a separate level, so that a broker can bind it to the publisher's certificate.
     static func topic(of publisher: String) -> String { "homeassistant/device/\(publisher)/btcpriced/config" }
 
     /// The description of the device and of a sensor for each currency.
-    static func payload(publisher: String, currencies: [String]) -> [UInt8] {
+    /// - Parameters:
+    ///   - currencies: With the intervals of their prices, milliseconds.
+    ///   - dropped: Those whose sensors are removed.
+    static func payload(
+        publisher: String, currencies: [(code: String, interval: Int64)], dropped: Set<String>
+    ) -> [UInt8] {
         let id = "btcpriced_\(publisher)"
         var sensors = JSONObject()
-        for currency in currencies {
+        // A component without anything but its platform is removed.
+        for currency in dropped.sorted() {
+            sensors["price_\(currency.lowercased())"] = .object(["p": .string("sensor")])
+        }
+        for (currency, interval) in currencies {
             let topic = JSON.string(FleetTopic.homeAssistant(publisher: publisher, currency: currency).text)
             // There is no device class, because `monetary` does not allow measurements.
             sensors["price_\(currency.lowercased())"] = .object([
                 "p": .string("sensor"), "name": .string("BTC/\(currency)"),
                 "uniq_id": .string("\(id)_\(currency.lowercased())"), "stat_t": topic,
                 "val_tpl": .string("{{ value_json.value }}"), "json_attr_t": topic, "unit_of_meas": .string(currency),
-                "stat_cla": .string("measurement"), "exp_aft": .integer(expiry), "sug_dsp_prc": .integer(2),
+                "stat_cla": .string("measurement"), "exp_aft": .integer(expiry(interval)), "sug_dsp_prc": .integer(2),
                 "ic": .string("mdi:bitcoin"),
             ])
         }

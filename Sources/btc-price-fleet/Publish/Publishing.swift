@@ -8,6 +8,8 @@ final class DaemonNews: Sendable {
         /// The newest state of each currency, in the order in which they arrived.
         var states: [(message: StateMessage, interval: Int64)] = []
         var sources: [SourceReport]?
+        /// The currencies that the daemon keeps.
+        var kept: [String]?
         /// Whether the daemon can be reached; `nil` if that has not changed.
         var daemonIsReachable: Bool?
     }
@@ -25,6 +27,8 @@ final class DaemonNews: Sendable {
         }
     }
 
+    func put(kept: [String]) { contents.withLock { $0.kept = kept } }
+
     func put(_ sources: [SourceReport]) { contents.withLock { $0.sources = sources } }
 
     func daemonIsGone() { contents.withLock { $0.daemonIsReachable = false } }
@@ -41,6 +45,11 @@ final class DaemonNews: Sendable {
 struct Publishing: BrokerClient {
     typealias Effect = Never
 
+    /// How long to look for messages of an earlier start that the broker has kept, milliseconds.
+    private static let look: Int64 = 5000
+    /// The minimum time between two repetitions for Home Assistant, milliseconds: who may publish could request them without end.
+    private static let repetition: Int64 = 5000
+
     private let name: String
     private let bootID: String
     private let isForHomeAssistant: Bool
@@ -54,6 +63,17 @@ struct Publishing: BrokerClient {
     /// When Home Assistant last got a value, by currency.
     private var lastValue: [String: BootTime] = [:]
     private var isDescribed = false
+    /// The currencies that the daemon keeps; `nil` before it has said so.
+    private var kept: [String]?
+    /// The currencies of messages that the broker has kept.
+    private var found: Set<String> = []
+    /// Until when to look for them; `nil` if that is over.
+    private var lookEnds: BootTime?
+    /// The currencies that are not kept any more.
+    private var dropped: Set<String> = []
+    private var lastRepetition: BootTime?
+    /// When to repeat everything for Home Assistant, which has started; `nil` if it has not.
+    private var nextRepetition: BootTime?
 
     init(name: String, bootID: String, isForHomeAssistant: Bool, news: DaemonNews) {
         self.name = name
@@ -64,31 +84,55 @@ struct Publishing: BrokerClient {
 
     var will: BrokerMessage? { status(isOnline: false, at: nil) }
 
-    /// Not needed, because news wake the loop.
-    var deadline: BootTime? { nil }
+    /// The daemon's news wake the loop.
+    var deadline: BootTime? { [lookEnds, nextRepetition].compactMap(\.self).min() }
 
     mutating func connected(at now: ObservationTime) -> [BrokerAction<Never>] {
         // A broker that was restarted may have lost the retained messages.
-        (mustRepeat, isDescribed) = (true, false)
-        lastValue = [:]
-        return []
+        mustRepeat = true
+        found = []
+        lookEnds = now.boottime + Self.look
+        let birth: [BrokerAction<Never>] = isForHomeAssistant ? [.subscribe(HomeAssistantDiscovery.birth)] : []
+        return [.subscribe(FleetTopic.quotes(of: name))] + birth
     }
 
     mutating func disconnected(_ reason: String, at now: ObservationTime) -> [BrokerAction<Never>] { [] }
 
-    mutating func received(_ message: BrokerMessage, at now: ObservationTime) -> [BrokerAction<Never>] { [] }
+    mutating func received(_ message: BrokerMessage, at now: ObservationTime) -> [BrokerAction<Never>] {
+        if message.topic == HomeAssistantDiscovery.birth, message.payload.elementsEqual("online".utf8) {
+            nextRepetition = max(now.boottime, lastRepetition.map { $0 + Self.repetition } ?? now.boottime)
+        } else if case .quote(name, let currency)? = FleetTopic(message.topic), Currency(rawValue: currency) != nil,
+            !message.payload.isEmpty
+        {
+            found.insert(currency)
+        }
+        return []
+    }
 
     mutating func proceed(canPublish: Bool, at now: ObservationTime) -> [BrokerAction<Never>] {
+        var actions: [BrokerAction<Never>] = []
+        if let end = lookEnds, now.boottime >= end {
+            lookEnds = nil
+            actions.append(.unsubscribe(FleetTopic.quotes(of: name)))
+        }
+        if let time = nextRepetition, now.boottime >= time {
+            (nextRepetition, lastRepetition, mustRepeat) = (nil, now.boottime, true)
+        }
         // A slow broker gets only the newest news, after it has taken the earlier messages.
-        guard canPublish else { return [] }
+        return canPublish ? actions + messages(at: now).map { .publish($0) } : actions
+    }
+
+    private mutating func messages(at now: ObservationTime) -> [BrokerMessage] {
         let contents = news.take()
         for (message, interval) in contents.states {
             let place = newest.firstIndex { $0.message.state.currency == message.state.currency }
-            // Home Assistant does not know this currency yet.
-            if place == nil { isDescribed = false }
+            // Home Assistant does not know this currency, or this interval.
+            if place.map({ newest[$0].interval }) != interval { isDescribed = false }
             if let place { newest[place] = (message, interval) } else { newest.append((message, interval)) }
+            dropped.remove(message.state.currency)
         }
-        var messages: [BrokerMessage] = []
+        if mustRepeat { (isDescribed, lastValue) = (false, [:]) }
+        var messages = withoutDropped(contents.kept)
         for (message, interval) in mustRepeat ? newest : contents.states {
             var message = message
             message.state = message.state.aged(at: now.boottime)
@@ -103,7 +147,23 @@ struct Publishing: BrokerClient {
         }
         mustRepeat = false
         if let sources = contents.sources { messages.append(list(sources, at: now)) }
-        return messages.map { .publish($0) }
+        return messages
+    }
+
+    /// Removes what the broker has kept of currencies that the daemon does not keep.
+    private mutating func withoutDropped(_ news: [String]?) -> [BrokerMessage] {
+        kept = news ?? kept
+        guard let kept else { return [] }
+        let gone = found.union(newest.map(\.message.state.currency)).subtracting(kept)
+        guard !gone.isEmpty else { return [] }
+        found.subtract(gone)
+        dropped.formUnion(gone)
+        newest.removeAll { gone.contains($0.message.state.currency) }
+        for currency in gone { lastValue[currency] = nil }
+        isDescribed = false
+        return gone.sorted().map {
+            BrokerMessage(topic: FleetTopic.quote(publisher: name, currency: $0).text, payload: [])
+        }
     }
 
     mutating func farewell() -> [BrokerMessage] { [status(isOnline: false, at: nil)] }
@@ -148,7 +208,8 @@ struct Publishing: BrokerClient {
                 BrokerMessage(
                     topic: HomeAssistantDiscovery.topic(of: name),
                     payload: HomeAssistantDiscovery.payload(
-                        publisher: name, currencies: newest.map(\.message.state.currency)),
+                        publisher: name, currencies: newest.map { ($0.message.state.currency, $0.interval) },
+                        dropped: dropped),
                     delivery: .atLeastOnce))
         }
         // A stale price is not published, so the sensor becomes unavailable after a while.

@@ -200,7 +200,7 @@ enum StaleReason {
         (["no tick has finished"], "no update has ended in time"),
         (["no tick since"], "no update has ended yet"),
         ([" contradict"], "the exchanges contradict each other"),
-        (["that have to agree: "], "too few exchanges agree"),
+        ([" have to agree, and only "], "too few exchanges agree"),
         (["implausible: "], "no second exchange confirms the price"),
         (["invalid response: ", "stale response: "], "no exchange sent a usable price"),
     ]

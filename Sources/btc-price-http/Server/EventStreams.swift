@@ -199,6 +199,7 @@ final class EventStreams {
             newest.removeAll { $0.currency == currency }
             newest.append(event)
             for (id, stream) in streams where !isChange || stream.updates == .changes { send(event, to: id) }
+        case .kept: break
         case .gone: tellGone()
         }
     }

@@ -47,7 +47,7 @@ struct At {
         "--fetch", "Request the minute from an exchange if less than five sixths of it are known.")
 
     /// The timeout with `--fetch`, because the daemon then requests the minute from an exchange.
-    private static let fetchPatience = Duration.seconds(30)
+    static let fetchPatience = Duration.seconds(30)
 
     private let daemon: DaemonAddress
     private let currency: String?

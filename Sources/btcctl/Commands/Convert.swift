@@ -99,28 +99,15 @@ enum Convert {
             let now = ObservationTime.now()
             var prices = CurrentPrices(asking: asking)
             for given in amounts {
-                let price = try prices.price(in: currency(of: given.unit))
-                let amount = given.amount(in: price.currency)
-                let own = currency(of: amount.unit)
-                let converted = amount.converted(at: price.value)
-                var other: (price: CurrentPrices.Known, money: Price)?
-                if let own, let wanted = asking.currency, wanted != own {
-                    let theirs = try prices.price(in: wanted)
-                    other = (theirs, (amount.value * theirs.value).divided(by: price.value, places: 8))
-                }
+                let converted = try convert(given, &prices)
                 switch form {
-                case .text:
-                    let last = other.map { (Amount($0.money, .money($0.price.currency)), $0.price.known) }
-                    Output.line(price.known.text(amount, and: last))
-                case .raw:
-                    Output.line((other?.money ?? (own == nil ? converted.money : converted.btc)).description)
+                case .text: Output.line(converted.text)
+                case .raw: Output.line(converted.value.description)
                 case .json:
-                    var object = json(amount, price.known)
-                    object["state"] = .object(price.message.json(at: now))
-                    if let other {
-                        object[Amount.Unit.money(other.price.currency).name] = .string(other.money.description)
+                    var object = converted.json
+                    object["state"] = .object(converted.price.message.json(at: now))
+                    if let other = converted.other {
                         object["otherState"] = .object(other.price.message.json(at: now))
-                        object["approximate"] = .bool(price.known.isApproximate || other.price.known.isApproximate)
                     }
                     Output.line(Output.json("converted", .object(object)))
                 }
@@ -135,6 +122,45 @@ enum Convert {
             }
             return ExitStatus.success
         }
+    }
+
+    /// An amount, and what it is worth.
+    struct Converted {
+        let amount: Amount
+        let price: CurrentPrices.Known
+        /// The same in a currency that is not the amount's.
+        var other: (price: CurrentPrices.Known, money: Price)?
+
+        var text: String {
+            price.known.text(
+                amount, and: other.map { (Amount($0.money, .money($0.price.currency)), $0.price.known) })
+        }
+
+        /// Money; bitcoin for money without another currency.
+        var value: Price {
+            let converted = amount.converted(at: price.value)
+            return other?.money ?? (amount.unit.isMoney ? converted.btc : converted.money)
+        }
+
+        var json: JSONObject {
+            var object = Convert.json(amount, price.known)
+            if let other {
+                object[Amount.Unit.money(other.price.currency).name] = .string(other.money.description)
+                object["approximate"] = .bool(price.known.isApproximate || other.price.known.isApproximate)
+            }
+            return object
+        }
+    }
+
+    static func convert(_ given: GivenAmount, _ prices: inout CurrentPrices) throws(Complaint) -> Converted {
+        let price = try prices.price(in: currency(of: given.unit))
+        var converted = Converted(amount: given.amount(in: price.currency), price: price)
+        if let own = currency(of: converted.amount.unit), let wanted = prices.asking.currency, wanted != own {
+            let theirs = try prices.price(in: wanted)
+            let money = (converted.amount.value * theirs.value).divided(by: price.value, places: 8)
+            converted.other = (theirs, money)
+        }
+        return converted
     }
 
     private static func currency(of unit: Amount.Unit?) -> String? {
@@ -163,7 +189,7 @@ enum Convert {
 }
 
 /// The prices that the amounts need. Each one is requested once.
-private struct CurrentPrices {
+struct CurrentPrices {
     /// A price, and the state that it is from.
     struct Known {
         let known: ConversionPrice
@@ -176,7 +202,9 @@ private struct CurrentPrices {
     let asking: AskingOptions
     private(set) var fetched: [StateMessage] = []
     /// The state in the default currency.
-    var standard: StateMessage?
+    private var standard: StateMessage?
+
+    init(asking: AskingOptions) { self.asking = asking }
 
     /// - Parameter currency: `nil` for the default currency.
     mutating func price(in currency: String?) throws(Complaint) -> Known {

@@ -14,6 +14,10 @@ enum History {
             case text
             case csv
             case json
+            case ledger(Ledger)
+
+            var isText: Bool { if case .text = self { true } else { false } }
+            var isJSON: Bool { if case .json = self { true } else { false } }
         }
 
         var daemon = DaemonAddress()
@@ -43,16 +47,20 @@ enum History {
                   btcctl history --since 2026-08-25 --until 2026-08-26T12:00 --csv > august.csv
                   btcctl history --since 2026-08-01 --step 1d --day-zone local
                   btcctl history --since 10m --step 1s --json
+                  btcctl history --since 2026-01-01 --ledger hledger >> prices.journal
 
                 A candle has the first, the highest, the lowest and the last price of its span. On a terminal this prints a table, \
                 else a row a line: the time, these four prices, and the origin. The origin is own, or an exchange for a candle that \
                 was requested from it and not checked. Seconds are kept for the last hour. Days are in UTC, without --day-zone. A \
                 candle that covers only a part of its span, or has prices in doubt, says so.
 
+                --ledger prints the last price of each local day (by default of 30 days), or of each --step, at the last second                 of it. What is not over is left out. What is to be known of a price is a comment.
+
                 Exit status: 0 with at least one candle, 1 with none, 64 for a wrong command line, 69 if the daemon can't be \
                 reached, 74 if standard output can't be written.
                 """,
-            options: Option.daemon + [.currency, since, until, step, .dayZone, csv] + Option.times + [.jsonLines])
+            options: Option.daemon + [.currency, since, until, step, .dayZone, csv, Ledger.option]
+                + [Ledger.commodityOption, Ledger.satoshisOption] + Option.times + [.jsonLines])
     ) { line throws(UsageError) in
         run(try request(line))
     }
@@ -66,48 +74,75 @@ enum History {
     private static let csv = Option("--csv", "Print comma-separated values with a header.")
 
     private static func request(_ line: ParsedLine) throws(UsageError) -> Request {
-        if line.has(csv), line.has(.json) { throw UsageError("only one of --csv and --json can be printed") }
+        let ledger = try Ledger(line)
+        let forms: [Request.Form?] = [
+            line.has(csv) ? .csv : nil, line.has(.json) ? .json : nil, ledger.map { .ledger($0) },
+        ]
+        guard forms.compactMap(\.self).count <= 1 else {
+            throw UsageError("only one of --csv, --json and --ledger can be printed")
+        }
         let (now, isUTC) = (ObservationTime.now().wall, line.has(.utc))
         let read = { (text: String) throws(UsageError) in try moment(text, isUTC: isUTC, now: now) }
         let from = try line.value(since, read)
         let to = try line.value(until, read) ?? (time: now, utcDay: nil, note: nil)
-        let start = from?.time ?? Timestamp(milliseconds: now.milliseconds - 24 * 3_600_000)
+        let usual: Int64 = (ledger == nil ? 1 : 30) * 86_400_000
+        let start = from?.time ?? Timestamp(milliseconds: now.milliseconds - usual)
         guard start < to.time else {
-            let text = line.text(since) ?? "24h"
+            let text = line.text(since) ?? (ledger == nil ? "24h" : "30d")
             throw UsageError(
                 line.text(until).map { "--since: '\(text)' is not before '\($0)'" }
                     ?? "--since: '\(text)' is in the future")
         }
         let chosen = try line.choice(step, among: StepChoice.allCases)
+        if let ledger {
+            if line.has(.utc) || line.has(.iso) || line.has(.dayZone) {
+                throw UsageError(
+                    "--ledger has the times that the tools read: those of the local time zone (TZ=UTC sets it)")
+            }
+            if ledger.tool == .beancount, let chosen, chosen != .day {
+                throw UsageError("beancount has one price a day: leave out --step")
+            }
+        }
         let (first, end) = (from?.utcDay ?? start, to.utcDay ?? to.time)
         return Request(
             daemon: try line.daemon(), currency: try line.currency(), span: start..<to.time,
             utcDays: first < end ? first..<end : nil,
-            notes: [from?.note, to.note].compactMap(\.self), step: chosen?.step, days: try line.dayZone(),
-            form: line.has(csv) ? .csv : line.has(.json) ? .json : .text, timestamps: line.timestamps)
+            notes: [from?.note, to.note].compactMap(\.self), step: ledger == nil ? chosen?.step : chosen?.step ?? .day,
+            days: ledger == nil ? try line.dayZone() : .local, form: forms.compactMap(\.self).first ?? .text,
+            timestamps: line.timestamps)
     }
 
     /// The most candles that are requested only to count them.
     private static let mostCounted: Int64 = 10_000
 
     private static func run(_ options: Request) -> Int32 {
-        let isTable = options.form == .text && isatty(STDOUT_FILENO) == 1
+        let now = ObservationTime.now().wall
+        let isTable = options.form.isText && isatty(STDOUT_FILENO) == 1
         let wanted = options.span(options.step ?? .second)
         let coverage = HistoryCoverage(
-            from: wanted.lowerBound, to: min(wanted.upperBound, ObservationTime.now().wall))
+            from: wanted.lowerBound, to: min(wanted.upperBound, now))
         var table: [[String]] = []
         var (count, known) = (Int64(0), Int64(0))
         var (isFirst, note) = (true, String?.none)
-        return Output.status(json: options.form == .json) { () throws(Complaint) in
+        return Output.status(json: options.form.isJSON) { () throws(Complaint) in
             let state = try Connecting.withDaemon(options.daemon) {
                 connection throws(ClientError) -> PriceState? in
                 var step = options.step ?? Candle.Step.second
-                let show = { (candles: [Candle], currency: String) in
+                let show = { (all: [Candle], currency: String) in
                     let text = HistoryText(
                         currency: currency, step: step, timestamps: options.timestamps, days: options.days)
+                    var candles = all
+                    if case .ledger = options.form {
+                        candles.removeAll { text.end(of: $0) > now.wholeSeconds }
+                        if candles.isEmpty { return }
+                    }
                     if isFirst {
                         if isTable { table = [text.header] }
-                        if options.form == .csv { Output.line(HistoryText.csvHeader) }
+                        switch options.form {
+                        case .csv: Output.line(HistoryText.csvHeader)
+                        case .ledger(let ledger): Output.line(ledger.header(currency, step))
+                        case .text, .json: break
+                        }
                     }
                     isFirst = false
                     count += Int64(candles.count)
@@ -115,10 +150,15 @@ enum History {
                     if isTable {
                         table += candles.map(text.row)
                     } else if !candles.isEmpty {
-                        let lines = candles.map {
-                            options.form == .csv ? text.csv($0) : options.form == .json ? text.json($0) : text.line($0)
+                        let lines = candles.map { candle in
+                            switch options.form {
+                            case .text: text.line(candle)
+                            case .csv: text.csv(candle)
+                            case .json: text.json(candle)
+                            case .ledger(let ledger): text.ledger(candle, ledger)
+                            }
                         }
-                        Output.write(lines.joined(separator: "\n") + "\n", to: STDOUT_FILENO)
+                        Output.write(lines.map { "\($0)\n" }.joined(), to: STDOUT_FILENO)
                     }
                 }
                 if options.step == nil {

@@ -75,6 +75,17 @@ struct HistoryText {
         return fields.joined(separator: ",")
     }
 
+    /// A line of a journal.
+    func ledger(_ candle: Candle, _ ledger: Ledger) -> String {
+        ledger.line(candle.close, at: Timestamp(milliseconds: (end(of: candle) - 1) * 1000), currency, notes(candle))
+    }
+
+    /// When a candle ends, in Unix seconds.
+    func end(of candle: Candle) -> Int64 {
+        step == .day && days == .local
+            ? ReaderCalendar(isUTC: false).startOfDay(after: candle.start) : candle.start + step.seconds
+    }
+
     /// One JSON object: the interface's `Candle` with its currency and step.
     func json(_ candle: Candle) -> String {
         var object: JSONObject = [
@@ -131,8 +142,7 @@ struct HistoryText {
     private func notes(_ candle: Candle) -> [String] { PriceTexts.notes(on: candle, minutes: minutes(of: candle)) }
 
     private func minutes(of candle: Candle) -> Int64 {
-        guard step == .day, days == .local else { return step.minutes }
-        return (ReaderCalendar(isUTC: false).startOfDay(after: candle.start) - candle.start) / 60
+        step == .day && days == .local ? (end(of: candle) - candle.start) / 60 : step.minutes
     }
 
     private func start(of candle: Candle) -> Timestamp { Timestamp(milliseconds: candle.start * 1000) }

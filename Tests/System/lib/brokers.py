@@ -1,14 +1,22 @@
 """Brokers for the fleet's tests: mosquitto with the configuration of docs/fleet.md, and the satellites that use them."""
 
 from .btcpriced import *
+from .examples import of_page
 
 
 def documented(name):
     """A file's text in docs/fleet.md: the block of code after the line that names it."""
     text = (ROOT / "docs/fleet.md").read_text()
-    block = re.search(rf"`{re.escape(name)}`[^\n]*:\n\n((?:    .*\n|\n)+)", text)
+    block = re.search(rf"`{re.escape(name)}`[^\n]*:\n\n```\n(.*?)```\n", text, re.S)
     assert block, f"docs/fleet.md has no {name}"
-    return "".join(line[4:] + "\n" for line in block[1].rstrip("\n").split("\n"))
+    return block[1]
+
+
+def pasted(start):
+    """The commands of docs/fleet.md that begin with these words."""
+    found = [block for block in of_page(ROOT / "docs/fleet.md") if block.startswith(start)]
+    assert len(found) == 1, f"docs/fleet.md has {len(found)} blocks that begin with {start}"
+    return found[0]
 
 
 class Broker:

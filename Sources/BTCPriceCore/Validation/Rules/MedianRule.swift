@@ -44,9 +44,10 @@ enum MedianRule {
             // Fewer agree than have to.
             (decision, belief) = Ballot(first, claims, round, isDoubtful: quorum > 1).decide()
         } else {
-            let said = all.map { "\($0.market.venue) (\($0.value) \($0.pair))" }.joined(separator: ", ")
+            let said = all.map { "\($0.market.venue) (\($0.value) \($0.pair))" }.listed
             decision = Decision(
-                withholding: .implausible("\(electorate.voters) of the \(quorum) that have to agree: \(said)"),
+                withholding: .implausible(
+                    "\(quorum) have to agree, and only \(said) \(all.count > 1 ? "have" : "has") a price"),
                 of: Market.medianName, observed: first.arrival)
         }
         if decision.quote != nil { decision.standing.consensus = consensus(used, values) }

@@ -47,7 +47,7 @@ enum UncertaintyRule {
         if known.isEmpty, doubts.isEmpty, let expected = round.expected, expected.hasVoice(on: price) {
             doubts.append(abs(price.log - expected.log - (belief.usual?.log ?? 0)) + expected.width(for: price))
         }
-        guard !known.isEmpty || !doubts.isEmpty else { return nil }
+        guard !known.isEmpty || !doubts.isEmpty else { return statement(of: price, quote.value, claims) }
         let basis = belief.bases[price.market]?.log ?? 0
         if doubts.isEmpty, price.at - price.since > oldestTrade { return nil }
         // Each is where it usually is, or where it is now, if the price can't have moved that far since.
@@ -77,16 +77,30 @@ enum UncertaintyRule {
         let isEven = unknown == 0 && total > 2
         let offset = isEven ? abs((bases.median ?? basis) - basis) : middles.map { abs($0 - basis) }.max() ?? 0
         noise = noise / Double(max(1, others.count)) + least * least + price.halfSpread * price.halfSpread
-        // The shown trade is that old already, and older when it is read.
+        let share =
+            offset + (noise + moved(since: price, claims)).squareRoot() + exp(min(doubts.max() ?? 0, farthestDoubt))
+            - 1
+        return Uncertainty(
+            plusMinus: amount(share, of: quote.value),
+            markets: Int64(max(others.count, decision.split?.others.count ?? 0) + (price.market.isMedian ? 0 : 1)))
+    }
+
+    /// What a peer says of its own price, and how far that may have moved since; `nil` for another source.
+    private static func statement(of price: MarketObservation, _ value: Price, _ claims: Claims) -> Uncertainty? {
+        guard var stated = price.origin?.uncertainty else { return nil }
+        let share = stated.plusMinus.double / value.double
+        stated.plusMinus = amount((share * share + moved(since: price, claims)).squareRoot(), of: value)
+        return stated
+    }
+
+    /// The square of how far the price may move until it is read: the shown trade is old already, and older then.
+    private static func moved(since price: MarketObservation, _ claims: Claims) -> Double {
         let age =
             max(0, price.at - price.since) + (price.way == .stream ? pushed : max(1000, claims.rules.interval / 2))
-        let moved = belief.variance * Double(age) / 1000
-        let share =
-            offset + (noise + deviations * deviations * moved).squareRoot() + exp(min(doubts.max() ?? 0, farthestDoubt))
-            - 1
-        let millionths = Price(Int64((share * 1_000_000).rounded(.up)), scale: 6)
-        return Uncertainty(
-            plusMinus: (quote.value * millionths).rounded(toPlaces: 2),
-            markets: Int64(max(others.count, decision.split?.others.count ?? 0) + (price.market.isMedian ? 0 : 1)))
+        return deviations * deviations * claims.belief.variance * Double(age) / 1000
+    }
+
+    private static func amount(_ share: Double, of value: Price) -> Price {
+        (value * Price(Int64((share * 1_000_000).rounded(.up)), scale: 6)).rounded(toPlaces: 2)
     }
 }
