@@ -10,8 +10,11 @@ func fleetQuote(_ input: [UInt8]) {
         for seconds in 0...1 {
             let now = present.advanced(by: .seconds(seconds))
             guard
-                accepted({ () throws(FollowedQuote.Refusal) in try quote.read(input, isRetained: isRetained, at: now) })
-                    != nil
+                accepted({ () throws(FollowedQuote.Refusal) in
+                    let message = try quote.decoded(input)
+                    let isLate = FollowedQuote.lateness(of: message, at: now) != nil
+                    return try quote.read(message, isLive: !isRetained && !isLate, at: now)
+                }) != nil
             else { continue }
             _ = quote.age(at: now)
             let state = quote.state.state

@@ -91,3 +91,12 @@ private func show(_ state: PriceState) {
     model.show(state.aged(at: present.boottime), at: present)
     hold((model.price == PriceTexts.placeholder) == (state.quote == nil), "\(model.line) for \(state)")
 }
+
+/// Reads a message of an agent's program, and checks that the reply is a line of JSON. The tools find no daemon.
+func agent(_ input: [UInt8]) {
+    let tools = AgentTools(daemon: DaemonAddress(socket: "/nonexistent")).all
+    guard let text = AgentProtocol(tools: tools, instructions: "").reply(to: input[...])?.text else { return }
+    hold(!text.utf8.contains(UInt8(ascii: "\n")), "more than a line: \(text)")
+    let reply = accepted { () throws(JSONError) in try JSONValue(parsing: Array(text.utf8)[...]) }
+    hold((reply?["result"] == nil) != (reply?["error"] == nil), "not a reply: \(text)")
+}

@@ -85,6 +85,7 @@ let decoders: [String: Run] = [
     "peer": { each($0, $1, peer) },
     "fleet-quote": { each($0, $1, fleetQuote) },
     "metrics": { each($0, $1, metrics) },
+    "agent": { each($0, $1, agent) },
     "quote-file": { each($0, $1, quoteFile) },
     "configuration": { each($0, $1, configuration) },
 ]

@@ -58,12 +58,12 @@ package struct PriceRequirements: Sendable, Hashable {
         self.maxAge = maxAge
     }
 
-    /// Reads a percentage from 0.0001 to 100, with its sign or without: `0.5%`.
+    /// What the largest uncertainty may be, in percent.
+    package static let percents = Price(1, scale: 4)...100
+
+    /// Reads a percentage of ``percents``, with its sign or without: `0.5%`.
     package static func percent(_ text: String) -> Price? {
-        guard let percent = Price(text.hasSuffix("%") ? String(text.dropLast()) : text), percent <= 100,
-            percent * 10_000 >= 1
-        else { return nil }
-        return percent
+        Price(text.hasSuffix("%") ? String(text.dropLast()) : text).flatMap { percents.contains($0) ? $0 : nil }
     }
 
     /// Why the price of a state is refused; `nil` if it is accepted, and without a price.

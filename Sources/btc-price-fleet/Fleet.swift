@@ -168,9 +168,12 @@ struct Fleet {
 
     /// The common name in the subject of a PEM file's first certificate; `nil` if it has none, or is not a certificate.
     private static func commonName(_ file: [UInt8]) -> String? {
-        let text = BIO_new_mem_buf(file, Int32(file.count))
-        defer { BIO_free(text) }
-        guard let certificate = PEM_read_bio_X509(text, nil, nil, nil) else { return nil }
+        let found = file.withUnsafeBytes { bytes in
+            let text = BIO_new_mem_buf(bytes.baseAddress, Int32(bytes.count))
+            defer { BIO_free(text) }
+            return PEM_read_bio_X509(text, nil, nil, nil)
+        }
+        guard let certificate = found else { return nil }
         defer { X509_free(certificate) }
         var name = [UInt8](repeating: 0, count: 256)
         let length = name.withUnsafeMutableBytes {

@@ -58,7 +58,8 @@ import Testing
         var reading = PeerReading(ownInstance: "ours")
         // The second quote is the first one, and the last one is that before it.
         for (milliseconds, confirmation, plusMinus, expected) in [
-            (0, .single, 689, 0), (0, .unconfirmed, 689, 0.01), (1, .unconfirmed, 6890, 0.01),
+            (0, .single, 689, 0), (0, .unconfirmed, 689, 0.01), (1, .unconfirmed, 68_901, 0),
+            (1, .unconfirmed, 6890, 0.01),
             (2, .unconfirmed, Price(3445, scale: 1), 0.005), (3, .unconfirmed, nil, 0), (3, .confirmed, nil, 0),
         ] as [(Int64, BTCPriceCore.Confirmation, Price?, Double)] {
             let message = Self.message(at: milliseconds) {

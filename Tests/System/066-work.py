@@ -82,11 +82,13 @@ def _():
     assert Decimal(then["low"]) <= Decimal(then["price"]) <= Decimal(then["high"]), then
     for tool, arguments, words in (
             ("price", {"currency": "XXX"}, "The price is not kept in"), ("price", {"maxage": 5}, "'maxage' is no argument"),
-            ("price_at", {"time": "tomorrow"}, "is"), ("price_at", {"time": "2999-01-01"}, "is in the future"),
+            ("price_at", {"time": "tomorrow"}, "is not a time"), ("price_at", {"time": "2999-01-01"}, "is in the future"),
             ("history", {"since": "30d", "step": "1m"}, "more than 1000 candles"), ("history", {"step": "2h"}, "is no step"),
-            ("convert", {"amount": "a lot"}, "is not an amount"), ("price", {"max_uncertainty_percent": 0.0001}, "uncertainty")):
+            ("convert", {"amount": "a lot"}, "is not an amount"), ("price", {"max_uncertainty_percent": 0.0001}, "uncertainty"), ("price", {"max_age_seconds": -1}, "'max_age_seconds' is not from 0"),
+            ("price", {"max_uncertainty_percent": "1"}, "'max_uncertainty_percent' is not a number")):
         text = agent.call(tool, **arguments)
         assert isinstance(text, str) and words in text, (tool, arguments, text)
+    equal(agent.call("price", currency=None, max_age_seconds=1e3)["current"], True)
     # A line that is too long, and the next request.
     agent.send("x" * (8 << 20))
     equal(agent.receive()["error"]["code"], -32700)
@@ -94,8 +96,10 @@ def _():
     simulator.faults("* always status 500")
     old = wait_until(lambda: not (p := agent.call("price"))["current"] and p, what="an old price")
     assert old["statement"].startswith("Failed to update value. Displaying last updated value from ") and "Reason: " in old["statement"], old
+    worth = agent.call("convert", amount="0.5btc")
+    assert worth["statement"].startswith("0.5 BTC = ") and "Displaying last updated value" in worth["statement"], worth
     time.sleep(1)
-    assert "older than --max-age allows" in agent.call("price", max_age_seconds=0.5)
+    assert "older than allowed" in agent.call("price", max_age_seconds=0.5)
     simulator.faults("")
     daemon.stop()
     assert "btc-priced can't be reached" in agent.call("price")
@@ -227,9 +231,8 @@ def _():
         lambda: (h := btcctl(place, "history", "--ledger", "hledger", "--step", "1h", "--since", "5h", "--commodity", "$").out.splitlines())[2:] and h,
         seconds=60, what="the hours")
     assert re.search(r"P .* \d\d:59:59 BTC \$\d+\.\d\d(  ; .*)?$", hours[-1]), hours
-    # Of this hour, nothing is over.
-    done = btcctl(place, "history", "--ledger", "hledger", "--step", "1h", "--since", "1s")
-    equal((done.status, done.out), (1, ""))
+    done = btcctl(place, "history", "--ledger", "hledger", "--since", "today", environment={"TZ": "UTC"})
+    equal((done.status, done.out, done.err), (1, "", "btcctl: No day of this time is over yet.\n"))
     for wrong in (["--utc"], ["--csv"], ["--day-zone", "utc"]):
         equal(btcctl(place, "history", "--ledger", "hledger", *wrong).status, 64)
     equal(btcctl(place, "history", "--ledger", "beancount", "--step", "1h").status, 64)

@@ -504,7 +504,8 @@ def _(machine):
     priced = [e for e in ours if e.get("BTC_PRICE")]
     assert priced and priced[-1]["BTC_SOURCE"] in ("binance", "coinbase"), priced
     assert any(e.get("BTC_ERROR") for e in ours)
-    equal({e["PRIORITY"] for e in priced} - {"5", "6"}, set())
+    # On a busy machine only one of the sources may have answered once, which is a warning.
+    equal({e["PRIORITY"] for e in priced if "in doubt" not in e["MESSAGE"]} - {"5", "6"}, set())
     return f"{len(ours)} entries; without an id: {sorted(set(without))[:3]}"
 
 
@@ -850,7 +851,9 @@ def _(machine):
     machine.run("dpkg", "--purge", "btc-price-http", timeout=120)
     equal(machine.systemctl("is-active", "btc-priced.socket", UNIT, check=False).stdout.split(), ["inactive", "inactive"])
     assert machine.run("cat", CONFIGURATION_PATH).stdout
-    machine.run("dpkg", "--purge", "btc-priced", timeout=120)
+    assert machine.run("stat", "/var/lib/btc-priced/history.sqlite3").stdout
+    purged = machine.run("dpkg", "--purge", "btc-priced", timeout=120).stdout
+    assert re.search(r"^Deleting the history of the price: /var/lib/btc-priced, [\d.]+[KMG]$", purged, re.M), purged
     left = machine.sh(
         "find / -xdev \\( -path /proc -o -path /sys -o -path /opt \\) -prune -o \\( -name '*btc*pric*' -o -name 'btcctl*' \\) -print; "
         "ls -d /run/btc-price* /run/systemd/units/*btc-price* 2>/dev/null; true").stdout.split()

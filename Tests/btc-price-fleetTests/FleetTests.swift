@@ -239,6 +239,11 @@ private struct Host {
         #expect((host.dropped, host.refused.isEmpty) == (["alpha EUR"], true))
         host.receive(BrokerMessage(topic: "btcpriced/v1/alpha/quote/BTC-USD", payload: [], isRetained: false), at: 1)
         #expect((host.alpha.freshness, host.alpha.failure) == (.none, "alpha does not keep this currency"))
+        // An older message stays refused.
+        host.receive(message(1, at: 0, 5), at: 1)
+        #expect((host.alpha.freshness, host.counts["replayed"]) == (.none, 1))
+        host.lose("gone", at: 1.5)
+        #expect(host.states["alpha EUR"]?.state.failure != "gone", "it is dropped")
         host.receive(message(3, at: 2), at: 2)
         #expect(host.alpha.freshness == .fresh)
     }
@@ -442,6 +447,8 @@ private struct Host {
         #expect(
             published(&publishing, at: 2).filter(\.payload.isEmpty).map(\.topic) == ["btcpriced/v1/alpha/quote/BTC-JPY"]
         )
+        // Both in one turn: what came before the reload is not published after it.
+        news.put(state(2, at: 2, currency: "EUR"), interval: 3_600_000, at: time(2).boottime)
         news.put(kept: ["USD"])
         let last = published(&publishing, at: 3)
         #expect(last.map(\.topic) == ["btcpriced/v1/alpha/quote/BTC-EUR"])
@@ -472,7 +479,7 @@ private struct Host {
         let first = published(&publishing, at: 0).map(\.topic)
         #expect(first.contains("homeassistant/device/alpha/btcpriced/config"))
         for (second, word, count) in [
-            (1.0, "offline", 0), (1, "online", first.count), (2, "online", 0), (6, "", first.count),
+            (1.0, "offline", 0), (1, "online", first.count - 1), (2, "online", 0), (6, "", first.count - 1),
         ] {
             let birth = BrokerMessage(topic: "homeassistant/status", payload: Array(word.utf8), isRetained: false)
             _ = publishing.received(birth, at: time(second))

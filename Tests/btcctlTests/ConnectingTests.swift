@@ -76,10 +76,10 @@ private final class ClosingDaemon: Sendable {
 
     @Test(
         arguments: [
-            (22_400, nil, "The price is 22 s old, older than --max-age allows."),
+            (22_400, nil, "The price is 22 s old, older than allowed."),
             (
                 1_500, "coinbase: HTTP 500",
-                "The price is 1.5 s old, older than --max-age allows. Reason: coinbase: HTTP 500"
+                "The price is 1.5 s old, older than allowed. Reason: coinbase: HTTP 500"
             ),
             (nil, "paused", "no tick has succeeded since. Paused by an administrator: 'btcctl resume'"),
         ] as [(Int64?, String?, String)])

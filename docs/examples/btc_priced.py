@@ -123,25 +123,24 @@ def watch(currency=None, path=None, silence=30):
     """Each price, for ever. While the daemon can't be reached, the last one comes again as not fresh, once; then each second is a try.
 
     `silence`: after so many seconds without a message the connection is made anew. It is longer than the daemon's ticks are apart.
+    Raises PriceError only if `currency` is not kept, or the call is wrong.
     """
-    last, wait = None, 0.0
+    last = None
     while True:
         try:
             with _connect(path, silence) as daemon:
                 for state in _states(daemon, "WatchPrice", {"currencies": [currency]} if currency else {}, more=True):
-                    wait = 0.0
                     if state.get("quote"):
                         last = _price(state)
                         yield last
         except (OSError, PriceError) as error:
-            # A wrong currency does not become right.
-            if isinstance(error, PriceError) and error.kind != "unreachable":
+            # Limits are over sometime, and a reload that drops a currency only ends a watch of the others.
+            if isinstance(error, PriceError) and (error.kind == "invalidParameter" or currency and error.kind == "unknownCurrency"):
                 raise
             if last and last.fresh:
                 last = dataclasses.replace(last, fresh=False, failure=str(error))
                 yield last
-        time.sleep(wait)
-        wait = 1.0
+        time.sleep(1)
 
 
 def main():

@@ -29,7 +29,7 @@ struct PeerReading: Sendable {
         let (quote, origin) = try checked(message)
         // A tick without a newer price repeats the last one.
         if let last, last.instance == message.instance, last.quote == quote,
-            last.price.push?.origin?.confirmation == origin.confirmation
+            last.price.push?.origin == origin
         {
             return last.price
         }
@@ -72,9 +72,11 @@ struct PeerReading: Sendable {
         }
         // A price that the peer has converted is in dollars.
         let pair = state.price?.conversion == nil ? quote.market : "BTC/USD"
+        // One that is larger than the price says nothing.
+        let uncertainty = state.standing.uncertainty.flatMap { $0.plusMinus <= quote.value ? $0 : nil }
         let origin = PriceOrigin(
             source: quote.source, pair: pair, instance: message.instance, confirmation: state.confirmation,
-            uncertainty: state.standing.uncertainty)
+            uncertainty: uncertainty)
         return (quote, origin)
     }
 }

@@ -161,8 +161,11 @@ package final class PriceWatch: Sendable {
         do throws(ClientError) {
             kept.elsewhere = try connection.getStatus().elsewhere
         } catch {
-            // A program that only serves prices need not have a status.
-            guard case .refused = error else { throw error }
+            switch error {
+            // A program that only serves prices need not have a status, and that of another version may be another one.
+            case .refused, .unintelligible: break
+            case .unreachable, .timedOut, .closed, .interrupted: throw error
+            }
         }
         return kept
     }

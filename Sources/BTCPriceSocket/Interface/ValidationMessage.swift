@@ -39,8 +39,8 @@ extension Uncertainty: JSONMessage {
     package static var blank: Uncertainty { Uncertainty(plusMinus: .zero, markets: 0) }
 
     package mutating func visit(_ fields: inout JSONFields) throws(JSONFieldError) {
-        try fields.required("plusMinus", &plusMinus, .decimal)
-        try fields.required("markets", &markets, .integer)
+        try fields.required("plusMinus", &plusMinus, .decimal.only { !$0.isNegative })
+        try fields.required("markets", &markets, .integer.only { $0 >= 0 })
     }
 }
 

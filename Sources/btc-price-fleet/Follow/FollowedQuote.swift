@@ -44,6 +44,8 @@ struct FollowedQuote: Sendable {
     private(set) var interval: Int64 = 1000
     /// The failure of a price that is stale because no message arrived.
     private var silence = ""
+    /// Whether the publisher does not keep it any more.
+    private(set) var isForgotten = false
 
     init(publisher: String, currency: String) {
         self.publisher = publisher
@@ -71,6 +73,13 @@ struct FollowedQuote: Sendable {
         guard state.state.freshness != .fresh, state.state.failure != reason else { return false }
         state.state.ticks.failure = reason
         return true
+    }
+
+    /// Removes the price, which the publisher does not keep any more. An older message stays refused.
+    mutating func forget(_ reason: String) {
+        state = StateMessage(instance: state.instance, state: .empty(of: Currency(rawValue: currency) ?? .usd))
+        _ = silent(because: reason)
+        isForgotten = true
     }
 
     /// Makes the price stale if it has expired.
@@ -107,6 +116,7 @@ struct FollowedQuote: Sendable {
         }
         // A kept message may have any age, because the price is shown with its age.
         last = message
+        isForgotten = false
         interval = message.interval
         show(message, isLive: isLive, at: now)
         return true

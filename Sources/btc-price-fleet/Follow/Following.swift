@@ -173,12 +173,15 @@ struct Following: BrokerClient {
 
     /// A message without content removes a retained one (MQTT 3.1.1, section 3.3.1.3).
     private mutating func dropped(_ currency: String, of name: String) -> [BrokerAction<Effect>] {
-        guard publishers[name]?.quotes.removeValue(forKey: currency) != nil else { return [] }
-        guard currency == "USD" else { return [.effect(.dropped(publisher: name, currency: currency))] }
-        var quote = FollowedQuote(publisher: name, currency: currency)
-        _ = quote.silent(because: "\(name) does not keep this currency")
+        guard var quote = publishers[name]?.quotes[currency], !quote.isForgotten else { return [] }
+        quote.forget("\(name) does not keep this currency")
         publishers[name]?.quotes[currency] = quote
-        return [.effect(.state(publisher: name, quote.state, interval: quote.interval))]
+        return [
+            .effect(
+                currency == "USD"
+                    ? .state(publisher: name, quote.state, interval: quote.interval)
+                    : .dropped(publisher: name, currency: currency))
+        ]
     }
 
     private mutating func refused(
@@ -252,7 +255,7 @@ struct Following: BrokerClient {
         var actions: [BrokerAction<Effect>] = []
         for name in publishers.keys where only == nil || name == only {
             for currency in publishers[name]?.quotes.keys.sorted() ?? [] {
-                guard var quote = publishers[name]?.quotes[currency] else { continue }
+                guard var quote = publishers[name]?.quotes[currency], !quote.isForgotten else { continue }
                 let isChanged = body(&quote)
                 publishers[name]?.quotes[currency] = quote
                 if isChanged { actions.append(.effect(.state(publisher: name, quote.state, interval: quote.interval))) }

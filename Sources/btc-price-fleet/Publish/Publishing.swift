@@ -88,6 +88,7 @@ struct Publishing: BrokerClient {
     var deadline: BootTime? { [lookEnds, nextRepetition].compactMap(\.self).min() }
 
     mutating func connected(at now: ObservationTime) -> [BrokerAction<Never>] {
+        lastValue = [:]
         // A broker that was restarted may have lost the retained messages.
         mustRepeat = true
         found = []
@@ -124,16 +125,19 @@ struct Publishing: BrokerClient {
 
     private mutating func messages(at now: ObservationTime) -> [BrokerMessage] {
         let contents = news.take()
-        for (message, interval) in contents.states {
+        kept = contents.kept ?? kept
+        // A state that came before a reload may be of a currency that is not kept any more.
+        let states = contents.states.filter { kept?.contains($0.message.state.currency) ?? true }
+        for (message, interval) in states {
             let place = newest.firstIndex { $0.message.state.currency == message.state.currency }
             // Home Assistant does not know this currency, or this interval.
             if place.map({ newest[$0].interval }) != interval { isDescribed = false }
             if let place { newest[place] = (message, interval) } else { newest.append((message, interval)) }
             dropped.remove(message.state.currency)
         }
-        if mustRepeat { (isDescribed, lastValue) = (false, [:]) }
-        var messages = withoutDropped(contents.kept)
-        for (message, interval) in mustRepeat ? newest : contents.states {
+        if mustRepeat { isDescribed = false }
+        var messages = withoutDropped()
+        for (message, interval) in mustRepeat ? newest : states {
             var message = message
             message.state = message.state.aged(at: now.boottime)
             quote(message, interval, at: now).map { messages.append($0) }
@@ -151,8 +155,7 @@ struct Publishing: BrokerClient {
     }
 
     /// Removes what the broker has kept of currencies that the daemon does not keep.
-    private mutating func withoutDropped(_ news: [String]?) -> [BrokerMessage] {
-        kept = news ?? kept
+    private mutating func withoutDropped() -> [BrokerMessage] {
         guard let kept else { return [] }
         let gone = found.union(newest.map(\.message.state.currency)).subtracting(kept)
         guard !gone.isEmpty else { return [] }
@@ -204,6 +207,7 @@ struct Publishing: BrokerClient {
         var messages: [BrokerMessage] = []
         if !isDescribed {
             isDescribed = true
+            defer { dropped = [] }
             messages.append(
                 BrokerMessage(
                     topic: HomeAssistantDiscovery.topic(of: name),

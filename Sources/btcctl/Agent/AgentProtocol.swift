@@ -69,6 +69,7 @@ struct AgentProtocol {
     }
 
     private func result(_ method: String, _ parameters: JSONValue?) throws(Failure) -> JSONObject {
+        let parameters = parameters.flatMap { $0.isNull ? nil : $0 }
         guard parameters.map({ $0.objectValue != nil }) ?? true else { throw .parameters("params is not an object") }
         let isPresent = try Self.isPresent(parameters?["_meta"])
         var result: JSONObject
@@ -182,6 +183,8 @@ struct AgentTool {
     let about: String
     let arguments: [Field]
     let results: [Field]
+    /// Whether it may reach out to the network.
+    var isOpen = false
     /// Has the members of ``results``, and possibly others.
     let run: (JSONValue) throws(Complaint) -> JSONObject
 
@@ -207,7 +210,7 @@ struct AgentTool {
             ]),
             "annotations": .object([
                 "readOnlyHint": .bool(true), "destructiveHint": .bool(false), "idempotentHint": .bool(true),
-                "openWorldHint": .bool(false),
+                "openWorldHint": .bool(isOpen),
             ]),
         ]
     }
@@ -227,6 +230,8 @@ struct AgentTool {
             guard let field = arguments.first(where: { member.name.isString($0.name) }) else {
                 throw wrong("'\(member.name.stringValue ?? "")' is no argument")
             }
+            // Some hosts send null for what is left out.
+            if member.value.isNull, !field.isRequired { continue }
             guard field.isRight(member.value) else { throw wrong("'\(field.name)' is not a \(field.kind.rawValue)") }
         }
         if let missing = arguments.first(where: { $0.isRequired && given[$0.name] == nil }) {

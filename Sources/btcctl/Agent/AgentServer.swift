@@ -112,7 +112,7 @@ struct AgentTools {
                     Field("approximate", "Whether only low and high of the step are sure.", .flag, isRequired: true),
                     Field("low", "The lowest price of the step.", isRequired: true),
                     Field("high", "The highest price of the step.", isRequired: true),
-                ]
+                ], isOpen: true
             ) { given throws(Complaint) in
                 try priceAt(given)
             },
@@ -139,6 +139,7 @@ struct AgentTools {
                     Field("btc", "In bitcoin.", isRequired: true), Field("sat", "In satoshis.", isRequired: true),
                     Field("approximate", "Whether the price is in doubt or not current.", .flag, isRequired: true),
                     Field("price", "The price, as the tool of this name has it.", .object, isRequired: true),
+                    Field("other_price", "That of the other currency, if there are two.", .object),
                 ]
             ) { given throws(Complaint) in
                 try convert(given)
@@ -252,26 +253,39 @@ struct AgentTools {
         var prices = CurrentPrices(asking: asking)
         let converted = try Convert.convert(amount, &prices)
         var object = converted.json
-        object["statement"] = .string(converted.text)
-        object["price"] = .object(shown(converted.price.message.state))
+        let (price, other) = (
+            shown(converted.price.message.state), converted.other.map { shown($0.price.message.state) }
+        )
+        let words = [price, other].compactMap { $0?["statement"] }.map {
+            if case .string(let text) = $0 { text } else { "" }
+        }
+        object["statement"] = .string("\(converted.text). Price: \(words.joined(separator: " Price: "))")
+        object["price"] = .object(price)
+        object["other_price"] = other.map { .object($0) } ?? .null
         return object
     }
 
     // MARK: - The arguments
 
     private func asking(_ given: JSONValue) throws(Complaint) -> AskingOptions {
-        let percent = given["max_uncertainty_percent"]?.number.map { String(decoding: $0, as: UTF8.self) }
-        let limit = percent.flatMap(PriceRequirements.percent)
-        if let percent, limit == nil { throw Self.wrong("'\(percent)' is no percentage from 0.0001 to 100") }
-        let seconds = given["max_age_seconds"]?.number.map { String(decoding: $0, as: UTF8.self) }
-        let age = try seconds.map { text throws(Complaint) in
-            try Self.checked { () throws(UsageError) in try duration("\(text)s") }
-        }
+        let limit = try number("max_uncertainty_percent", given, PriceRequirements.percents)
+        let seconds = try number("max_age_seconds", given, 0...1_000_000_000)
+        let age = seconds.map { Duration.seconds($0.double) }
         return AskingOptions(
             daemon: daemon, maxAge: age,
             requirements: PriceRequirements(
                 trust: given["confirmed"]?.boolValue == true ? .confirmed : .all, maxUncertainty: limit),
             currency: try currency(given))
+    }
+
+    private func number(_ name: StaticString, _ given: JSONValue, _ range: ClosedRange<Price>) throws(Complaint)
+        -> Price?
+    {
+        guard let digits = given[name]?.number else { return nil }
+        guard let number = Price(utf8: digits), range.contains(number) else {
+            throw Self.wrong("'\(name)' is not from \(range.lowerBound) to \(range.upperBound)")
+        }
+        return number
     }
 
     private func currency(_ given: JSONValue) throws(Complaint) -> String? {

@@ -123,7 +123,7 @@ enum History {
             from: wanted.lowerBound, to: min(wanted.upperBound, now))
         var table: [[String]] = []
         var (count, known) = (Int64(0), Int64(0))
-        var (isFirst, note) = (true, String?.none)
+        var (isFirst, isUnfinished, note) = (true, false, String?.none)
         return Output.status(json: options.form.isJSON) { () throws(Complaint) in
             let state = try Connecting.withDaemon(options.daemon) {
                 connection throws(ClientError) -> PriceState? in
@@ -134,6 +134,7 @@ enum History {
                     var candles = all
                     if case .ledger = options.form {
                         candles.removeAll { text.end(of: $0) > now.wholeSeconds }
+                        isUnfinished = candles.count < all.count
                         if candles.isEmpty { return }
                     }
                     if isFirst {
@@ -146,7 +147,7 @@ enum History {
                     }
                     isFirst = false
                     count += Int64(candles.count)
-                    known += coverage.seconds(in: candles, step)
+                    known += coverage.seconds(in: all, step)
                     if isTable {
                         table += candles.map(text.row)
                     } else if !candles.isEmpty {
@@ -172,6 +173,7 @@ enum History {
                 return count > 0 ? nil : try connection.getPrice(in: Connecting.currency(options.currency)).state
             }
             for note in options.notes { Output.note(note) }
+            if count == 0, isUnfinished { note = "No \(options.step?.rawValue ?? "day") of this time is over yet." }
             guard count > 0 else { throw .nothingKnown(in: state, note: note) }
             if isTable {
                 let lines = HistoryText.table(table, width: Screen.size.width)

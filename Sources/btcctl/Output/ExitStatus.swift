@@ -114,7 +114,7 @@ struct Complaint: Error, Equatable {
             let milliseconds = age.wholeMilliseconds
             // Below ten seconds, the whole ones alone could seem to contradict it.
             let seconds = milliseconds < 10_000 ? "\(Price(milliseconds, scale: 3))" : "\(milliseconds / 1000)"
-            message = "The price is \(seconds) s old, older than --max-age allows."
+            message = "The price is \(seconds) s old, older than allowed."
         }
         if let reason = old.reason {
             message += " " + (reason == PriceState.pausedFailure ? PriceTexts.pause(.paused) : "Reason: \(reason)")

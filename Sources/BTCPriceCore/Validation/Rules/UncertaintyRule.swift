@@ -47,7 +47,9 @@ enum UncertaintyRule {
         if known.isEmpty, doubts.isEmpty, let expected = round.expected, expected.hasVoice(on: price) {
             doubts.append(abs(price.log - expected.log - (belief.usual?.log ?? 0)) + expected.width(for: price))
         }
-        guard !known.isEmpty || !doubts.isEmpty else { return statement(of: price, quote.value, claims) }
+        guard !known.isEmpty || !doubts.isEmpty else {
+            return round.hasOthers(than: price.market) ? nil : statement(of: price, quote.value, claims)
+        }
         let basis = belief.bases[price.market]?.log ?? 0
         if doubts.isEmpty, price.at - price.since > oldestTrade { return nil }
         // Each is where it usually is, or where it is now, if the price can't have moved that far since.
@@ -85,7 +87,7 @@ enum UncertaintyRule {
             markets: Int64(max(others.count, decision.split?.others.count ?? 0) + (price.market.isMedian ? 0 : 1)))
     }
 
-    /// What a peer says of its own price, and how far that may have moved since; `nil` for another source.
+    /// What the only source says of its own price if that is a peer, and how far the price may have moved since.
     private static func statement(of price: MarketObservation, _ value: Price, _ claims: Claims) -> Uncertainty? {
         guard var stated = price.origin?.uncertainty else { return nil }
         let share = stated.plusMinus.double / value.double
@@ -101,6 +103,7 @@ enum UncertaintyRule {
     }
 
     private static func amount(_ share: Double, of value: Price) -> Price {
-        (value * Price(Int64((share * 1_000_000).rounded(.up)), scale: 6)).rounded(toPlaces: 2)
+        let bounded = min(share, exp(farthestDoubt))
+        return (value * Price(Int64((bounded * 1_000_000).rounded(.up)), scale: 6)).rounded(toPlaces: 2)
     }
 }
