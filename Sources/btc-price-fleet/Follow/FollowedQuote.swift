@@ -91,8 +91,8 @@ struct FollowedQuote: Sendable {
         return true
     }
 
-    /// How long after its publication a message arrived, by the clocks of both machines, milliseconds; `nil` if that is not too long for one
-    /// that nobody has kept. A bridge delivers what its broker had kept like any other message.
+    /// How long after its publication a message arrived, milliseconds, if that is longer than a live message takes; otherwise `nil`. A
+    /// bridge delivers what its broker had kept like a live message.
     static func lateness(of message: QuoteMessage, at now: ObservationTime) -> Int64? {
         let delay = now.wall.milliseconds - message.publishedAt.milliseconds
         return delay > clockTolerance ? delay : nil

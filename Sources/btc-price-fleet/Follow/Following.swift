@@ -116,7 +116,8 @@ struct Following: BrokerClient {
         let wanted = isAll ? [Self.newcomers] : heard.filter { $0 != Self.newcomers }
         let added = wanted.filter { !subscribed.contains($0) }
         defer { subscribed = wanted }
-        // Some brokers (RabbitMQ) send what they have kept only to a subscription without a wildcard. It would double each later message.
+        // Some brokers (RabbitMQ) send what they have kept only to a subscription without a wildcard. It ends at once: with both, other
+        // brokers would send each later message twice.
         let kept = added.filter { $0 != Self.newcomers }.map { FleetTopic.quote(publisher: $0, currency: "USD").text }
         return kept.flatMap { [.subscribe($0), .unsubscribe($0)] }
             + FleetTopic.filters(of: added).map { .subscribe($0) }

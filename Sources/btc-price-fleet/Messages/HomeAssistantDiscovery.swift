@@ -5,7 +5,7 @@ import BTCPriceSocket
 enum HomeAssistantDiscovery {
     /// The minimum time from the last value to one with this confirmation, ms: Home Assistant must not record a brief `unconfirmed`.
     static func interval(of confirmation: Confirmation?) -> Int64 { confirmation == .unconfirmed ? 60_000 : 10_000 }
-    /// Home Assistant publishes `online` here when it has started, and does not know the sensors then unless the broker had kept them.
+    /// Home Assistant publishes `online` on this topic when it has started. It then knows only the sensors that the broker has kept.
     static let birth = "homeassistant/status"
 
     /// After this time without a value the sensor is unavailable, seconds.
