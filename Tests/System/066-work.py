@@ -7,6 +7,8 @@ import sys
 
 from lib.btcpriced import *
 
+SOURCES = ("binance", "coinbase", "kraken")
+
 
 class Agent:
     """`btcctl mcp` and a client that writes lines to it, with the environment that the clients of the protocol leave."""
@@ -59,12 +61,17 @@ class Agent:
         equal(self.process.wait(timeout=10), 0)
 
 
+def house(seed):
+    """A daemon with three sources and a price that is not unconfirmed."""
+    simulator, place = Simulator("--seed", str(seed)), Place()
+    daemon = Daemon(place, simulator.urls, sources=SOURCES)
+    settled(place)
+    return simulator, place, daemon
+
+
 @scenario("an agent's five tools: a current price, an old one, an unconfirmed one, none, and a daemon that goes and comes back", beside=True)
 def _():
-    simulator = Simulator("--seed", "11")
-    place = Place()
-    daemon = Daemon(place, simulator.urls, sources=("binance", "coinbase", "kraken"))
-    settled(place)
+    simulator, place, daemon = house(11)
     agent, other = Agent(place).begin(), Agent(place).begin()
     equal([tool["name"] for tool in agent.tools], ["price", "price_at", "history", "convert", "status"])
     price = agent.call("price")
@@ -103,7 +110,7 @@ def _():
     simulator.faults("")
     daemon.stop()
     assert "btc-priced can't be reached" in agent.call("price")
-    daemon = Daemon(place, simulator.urls, sources=("binance", "coinbase", "kraken"))
+    daemon = Daemon(place, simulator.urls, sources=SOURCES)
     fresh(place)
     equal(agent.call("price")["current"], True)
     daemon.stop()
@@ -126,10 +133,7 @@ def _():
 def _():
     sys.path.insert(0, str(ROOT / "docs/examples"))
     import btc_priced
-    simulator = Simulator("--seed", "13")
-    place = Place()
-    daemon = Daemon(place, simulator.urls, sources=("binance", "coinbase", "kraken"))
-    settled(place)
+    simulator, place, daemon = house(13)
     price = btc_priced.get(path=place.socket)
     assert price.fresh and price.age < 5 and price.currency == "USD" and abs(price.time.timestamp() - time.time()) < 5, price
     wait_until(lambda: btc_priced.get(path=place.socket).confirmation == "confirmed", what="a confirmed price")
@@ -163,7 +167,7 @@ def _():
     daemon.stop()
     gone = seen("NOT CURRENT: btc-priced", since)
     since = len(lines)
-    daemon = Daemon(place, simulator.urls, sources=("binance", "coinbase", "kraken"))
+    daemon = Daemon(place, simulator.urls, sources=SOURCES)
     seen(" fresh ", since)
     watch.terminate()
     stop(daemon, simulator)
@@ -172,10 +176,7 @@ def _():
 
 @scenario("check: one line, and the four states of a monitor", beside=True)
 def _():
-    simulator = Simulator("--seed", "12")
-    place = Place()
-    daemon = Daemon(place, simulator.urls, sources=("binance", "coinbase", "kraken"))
-    settled(place)
+    simulator, place, daemon = house(12)
 
     def check(*arguments):
         done = btcctl(place, "check", *arguments)

@@ -36,7 +36,7 @@ package struct FetchLatestPrice: Sendable {
     var needsRequest: Bool { loader.needsRequest }
 
     /// The source, if it pushes its prices.
-    var feed: (any PriceFeed)? { loader.feed }
+    package var feed: (any PriceFeed)? { loader.feed }
 
     func begin() { loader.begin() }
 

@@ -19,7 +19,6 @@ struct ConfiguredSources: Sendable {
     }
 
     private var all: [OfCurrency]
-    private var peers: [PeerFeed] = []
     /// The sources that an administrator has switched off, by their names. One that is not configured may be again.
     var off: Set<String>
     /// The sources of reference rates, in their order.
@@ -93,7 +92,6 @@ struct ConfiguredSources: Sendable {
                     } else {
                         PeerFeed(name: source.name, path: source.address, ownInstance: instance, now: now)
                     }
-                if let peer = loader as? PeerFeed { peers.append(peer) }
                 return loader.map {
                     FetchLatestPrice(
                         loader: $0, stream: streams[$0.market], address: source.address,
@@ -105,7 +103,9 @@ struct ConfiguredSources: Sendable {
     }
 
     /// The peers that have sources which are not requested at the exchanges' own addresses.
-    var peersElsewhere: [String] { peers.filter(\.isElsewhere).map(\.venue.name) }
+    var peersElsewhere: [String] {
+        all.flatMap(\.candidates).compactMap { $0.feed as? PeerFeed }.filter(\.isElsewhere).map(\.venue.name)
+    }
 
     /// The sources to request, by currency, in the configured order.
     var asked: [(settings: Settings.CurrencySettings, candidates: [FetchLatestPrice])] {

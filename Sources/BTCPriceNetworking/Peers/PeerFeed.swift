@@ -57,11 +57,7 @@ package final class PeerFeed: PriceFeed {
         guard isStopped else { return }
         let reading = Mutex(PeerReading(ownInstance: ownInstance))
         watch.start(.ticks) { news in
-            if case .kept(_, let elsewhere) = news {
-                self.state.withLock { $0.isElsewhere = !elsewhere.isEmpty }
-            } else if let result = reading.withLock({ self.result(of: news, &$0) }), self.change(to: result) {
-                arrived()
-            }
+            if let result = reading.withLock({ self.result(of: news, &$0) }), self.change(to: result) { arrived() }
         }
     }
 
@@ -99,6 +95,7 @@ package final class PeerFeed: PriceFeed {
 
     // MARK: - On the watch's thread
 
+    /// - Returns: `nil` if the news are not about the price.
     private func result(of news: PriceWatch.News, _ reading: inout PeerReading) -> Outcome? {
         switch news {
         case .state(let message, let interval):
@@ -109,7 +106,9 @@ package final class PeerFeed: PriceFeed {
             } catch {
                 return .failure(error)
             }
-        case .kept: return nil
+        case .kept(_, let elsewhere):
+            state.withLock { $0.isElsewhere = !elsewhere.isEmpty }
+            return nil
         case .gone(let error): return .failure(Self.loadingError(error))
         }
     }

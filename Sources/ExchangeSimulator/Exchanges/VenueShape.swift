@@ -5,21 +5,23 @@ import Glibc
 struct VenueShape {
     /// The parts of a request that an exchange checks.
     struct Request {
-        var uri: String
-        var userAgent: String?
-        var authorization: String?
-
-        var path: Substring { uri.prefix { $0 != "?" } }
-
+        let uri: String
+        let userAgent: String?
+        let authorization: String?
+        let path: Substring
         /// The parameters, decoded; of equal names, the last one. One that is not valid is as it stands.
-        var query: [String: String] {
-            func decoded(_ text: Substring) -> String { String(text).percentDecoded ?? String(text) }
+        let query: [String: String]
+
+        init(uri: String, userAgent: String? = nil, authorization: String? = nil) {
+            (self.uri, self.userAgent, self.authorization) = (uri, userAgent, authorization)
+            func decoded(_ text: Substring) -> String { text.percentDecoded ?? String(text) }
+            path = uri.prefix { $0 != "?" }
             var query: [String: String] = [:]
-            for part in uri.dropFirst(path.count + 1).split(separator: "&") {
+            for part in uri[path.endIndex...].dropFirst().split(separator: "&") {
                 let name = part.prefix { $0 != "=" }
                 query[decoded(name)] = decoded(part.dropFirst(name.count + 1))
             }
-            return query
+            self.query = query
         }
     }
 

@@ -25,6 +25,7 @@ struct AgentProtocol {
     private static let name: JSON = .object([
         "name": .string("btc-priced"), "version": .string(Product.version),
     ])
+    private static let capabilities: JSON = .object(["tools": .object([:])])
     /// For how long a client may keep what does not change while the program runs, milliseconds.
     private static let lasts: Int64 = 3_600_000
 
@@ -78,7 +79,7 @@ struct AgentProtocol {
             let wanted = parameters?["protocolVersion"]?.stringValue ?? ""
             return [
                 "protocolVersion": .string(Self.earlier.contains(wanted) ? wanted : "2025-11-25"),
-                "capabilities": .object(["tools": .object([:])]), "serverInfo": Self.name,
+                "capabilities": Self.capabilities, "serverInfo": Self.name,
                 "instructions": .string(instructions),
             ]
         case "ping" where !isPresent: return [:]
@@ -86,7 +87,7 @@ struct AgentProtocol {
             guard isPresent else { throw .parameters("_meta has no io.modelcontextprotocol/protocolVersion") }
             result = [
                 "supportedVersions": .array([.string(Self.present)]),
-                "capabilities": .object(["tools": .object([:])]), "instructions": .string(instructions),
+                "capabilities": Self.capabilities, "instructions": .string(instructions),
             ]
         case "tools/list": result = ["tools": .array(tools.map { .object($0.description) })]
         case "tools/call": result = try call(parameters)

@@ -9,15 +9,12 @@ enum History {
     /// What is printed, and of which time.
     struct Request {
         /// How candles are printed.
-        enum Form {
+        enum Form: Equatable {
             /// A table on a terminal; otherwise, one line per candle.
             case text
             case csv
             case json
             case ledger(Ledger)
-
-            var isText: Bool { if case .text = self { true } else { false } }
-            var isJSON: Bool { if case .json = self { true } else { false } }
         }
 
         var daemon = DaemonAddress()
@@ -117,14 +114,14 @@ enum History {
 
     private static func run(_ options: Request) -> Int32 {
         let now = ObservationTime.now().wall
-        let isTable = options.form.isText && isatty(STDOUT_FILENO) == 1
+        let isTable = options.form == .text && isatty(STDOUT_FILENO) == 1
         let wanted = options.span(options.step ?? .second)
         let coverage = HistoryCoverage(
             from: wanted.lowerBound, to: min(wanted.upperBound, now))
         var table: [[String]] = []
         var (count, known) = (Int64(0), Int64(0))
         var (isFirst, isUnfinished, note) = (true, false, String?.none)
-        return Output.status(json: options.form.isJSON) { () throws(Complaint) in
+        return Output.status(json: options.form == .json) { () throws(Complaint) in
             let state = try Connecting.withDaemon(options.daemon) {
                 connection throws(ClientError) -> PriceState? in
                 var step = options.step ?? Candle.Step.second

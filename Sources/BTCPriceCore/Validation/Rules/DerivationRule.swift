@@ -72,9 +72,6 @@ enum DerivationRule {
     ) -> Uncertainty {
         let own = other.plusMinus.double / otherValue.double
         let share = (own * own + moves * moves).squareRoot() + exp(doubt) - 1
-        let millionths = min(share, 100) * 1_000_000
-        return Uncertainty(
-            plusMinus: (value * Price(Int64(millionths.rounded(.up)), scale: 6)).rounded(toPlaces: 2),
-            markets: other.markets)
+        return Uncertainty(plusMinus: UncertaintyRule.amount(min(share, 100), of: value), markets: other.markets)
     }
 }

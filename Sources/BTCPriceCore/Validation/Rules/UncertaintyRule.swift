@@ -102,7 +102,8 @@ enum UncertaintyRule {
         return deviations * deviations * claims.belief.variance * Double(age) / 1000
     }
 
-    private static func amount(_ share: Double, of value: Price) -> Price {
+    /// A share of a price, rounded up to a millionth of it.
+    static func amount(_ share: Double, of value: Price) -> Price {
         let bounded = min(share, exp(farthestDoubt))
         return (value * Price(Int64((bounded * 1_000_000).rounded(.up)), scale: 6)).rounded(toPlaces: 2)
     }
