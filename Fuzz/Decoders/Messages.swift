@@ -92,6 +92,20 @@ private func show(_ state: PriceState) {
     hold((model.price == PriceTexts.placeholder) == (state.quote == nil), "\(model.line) for \(state)")
 }
 
+/// Reads a table of payments. The rows have all its bytes, and each has a payment or a mistake.
+func payments(_ input: [UInt8]) {
+    guard let table = accepted({ () throws(PaymentTable.Mistake) in try PaymentTable(input) }) else { return }
+    hold(Array(table.start) + table.rows.flatMap { $0.bytes + $0.end } == input, "other bytes than those of the table")
+    guard
+        let columns = accepted({ () throws(PaymentTable.Mistake) in try PaymentColumns(of: table, .init(isUTC: true)) })
+    else { return }
+    for cells in table.rows.compactMap(\.cells) {
+        _ = accepted { () throws(PaymentTable.Mistake) in
+            try columns.payment(cells, now: Timestamp(milliseconds: 1_795_400_000_000))
+        }
+    }
+}
+
 /// Reads a message of an agent's program, and checks that the reply is a line of JSON. The tools find no daemon.
 func agent(_ input: [UInt8]) {
     let tools = AgentTools(daemon: DaemonAddress(socket: "/nonexistent")).all

@@ -86,6 +86,7 @@ let decoders: [String: Run] = [
     "fleet-quote": { each($0, $1, fleetQuote) },
     "metrics": { each($0, $1, metrics) },
     "agent": { each($0, $1, agent) },
+    "payments": { each($0, $1, payments) },
     "quote-file": { each($0, $1, quoteFile) },
     "configuration": { each($0, $1, configuration) },
 ]

@@ -97,9 +97,9 @@ struct Assembly {
                     report: { reporter.report($0) })
                 let calls = HistoryCalls(
                     history: history, store: archive,
-                    fetch: { currency, second, user in
-                        if await control.ticking == .paused { return "the ticks are paused" }
-                        return await backfill.fetch(currency, at: second, for: user)
+                    fetch: { currency, seconds, user in
+                        if await control.ticking == .paused { return .failed(seconds, "the ticks are paused") }
+                        return await backfill.fetch(currency, at: seconds, for: user)
                     }, now: { historyClock.now })
                 return (backfill: backfill, calls: calls)
             }

@@ -6,8 +6,8 @@ import BTCPriceSocket
 struct HistoryCalls: Sendable {
     let history: PriceHistory
     let store: HistoryStore
-    /// Fetches a minute from an exchange. Returns the reason in one line if that fails.
-    let fetch: @Sendable (Currency, _ second: Int64, _ user: UInt32) async -> String?
+    /// Requests minutes that contain moments from an exchange.
+    let fetch: @Sendable (Currency, _ seconds: [Int64], _ user: UInt32) async -> Backfill.Fetched
     /// The history's time.
     let now: TimeSource
 
@@ -21,13 +21,15 @@ struct HistoryCalls: Sendable {
             switch call {
             case .getHistory(let query): return try await candles(query, of: currency, for: user)
             case .getPriceAt(let time, _, let fetches):
-                var known = try await price(at: time, in: currency, for: user)
-                var reason: String?
-                if fetches, known?.isCoarse ?? true {
-                    reason = time <= now().wall ? await fetch(currency, time.lastSecond, user) : "it is in the future"
-                    if reason == nil { known = try await price(at: time, in: currency, for: user) }
+                let (prices, wait) = try await prices(at: [time], in: currency, fetches: fetches, for: user)
+                let busy = wait.map {
+                    "user \(user) has requested as much as one may: try again in \(($0 + 999) / 1000) s"
                 }
-                return CallAnswer(.priceAt(known, in: currency.rawValue, notFetched: reason))
+                return CallAnswer(
+                    .priceAt(prices[0].known, in: currency.rawValue, notFetched: prices[0].notFetched ?? busy))
+            case .getPricesAt(let times, _, let fetches):
+                let (prices, wait) = try await prices(at: times, in: currency, fetches: fetches, for: user)
+                return CallAnswer(.pricesAt(prices, in: currency.rawValue, wait: wait))
             case .getDay: return CallAnswer(.day(history.day(of: currency, at: now()), of: currency.rawValue))
             }
         } catch {
@@ -67,16 +69,53 @@ struct HistoryCalls: Sendable {
             next: later.map { .history(.getHistory($0)) })
     }
 
-    private func price(
-        at time: Timestamp, in currency: Currency, for user: UInt32
-    ) async throws(HistoryError) -> PriceAt? {
-        guard time <= now().wall else { return nil }
-        let second = time.lastSecond
-        // Before the tick of a second, the price of the one before is shown.
-        if let candle = history.seconds(of: currency, in: second - 1..<second + 1).last {
-            return PriceAt(candle, .second, at: second)
+    /// What is known of some moments.
+    /// - Parameter fetches: Whether minutes of which too little is known are requested from an exchange.
+    /// - Returns: Also after what time the minutes may be requested that have not been, milliseconds; `nil` if there are none.
+    private func prices(
+        at times: [Timestamp], in currency: Currency, fetches: Bool, for user: UInt32
+    ) async throws(HistoryError) -> (prices: [MomentMessage], wait: Int64?) {
+        var known = try await prices(at: times, in: currency, for: user)
+        let missing = times.indices.filter { known[$0]?.isCoarse ?? true }
+        guard fetches, !missing.isEmpty else { return (zip(times, known).map { MomentMessage($0, $1) }, nil) }
+        let present = now().wall
+        let past = missing.filter { times[$0] <= present }
+        let fetched = past.isEmpty ? .init() : await fetch(currency, past.map { times[$0].lastSecond }, user)
+        for (index, price) in zip(past, try await prices(at: past.map { times[$0] }, in: currency, for: user)) {
+            known[index] = price
         }
-        return try await store.candle(of: currency, at: second, for: user).map { PriceAt($0, $1, at: second) }
+        let prices = times.indices.map { index in
+            let isWanted = known[index]?.isCoarse ?? true
+            let reason =
+                times[index] > present
+                ? "it is in the future" : fetched.failures[Candle.Step.minute.start(of: times[index].lastSecond)]
+            return MomentMessage(times[index], known[index], notFetched: isWanted ? reason : nil)
+        }
+        return (prices, fetched.wait)
+    }
+
+    private func prices(
+        at times: [Timestamp], in currency: Currency, for user: UInt32
+    ) async throws(HistoryError) -> [PriceAt?] {
+        let present = now().wall
+        var known = [PriceAt?](repeating: nil, count: times.count)
+        var stored: [Int] = []
+        for (index, time) in times.enumerated() where time <= present {
+            let second = time.lastSecond
+            // Before the tick of a second, the price of the one before is shown.
+            if let candle = history.seconds(of: currency, in: second - 1..<second + 1).last {
+                known[index] = PriceAt(candle, .second, at: second)
+            } else {
+                stored.append(index)
+            }
+        }
+        guard !stored.isEmpty else { return known }
+        let seconds = stored.map { times[$0].lastSecond }
+        let candles = try await store.candles(of: currency, at: seconds, for: user)
+        for (index, found) in zip(stored, candles) {
+            known[index] = found.map { PriceAt($0, $1, at: times[index].lastSecond) }
+        }
+        return known
     }
 }
 

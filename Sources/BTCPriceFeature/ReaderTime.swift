@@ -14,6 +14,11 @@ package enum ReaderTime {
         package let time: Timestamp
         /// The later moment with the same time, if the clocks show it twice and the text does not say which one is meant.
         package var second: Timestamp?
+
+        package init(time: Timestamp, second: Timestamp? = nil) {
+            self.time = time
+            self.second = second
+        }
     }
 
     /// The longest time ago that is accepted, seconds: a little more than a hundred years.
@@ -51,12 +56,21 @@ package enum ReaderTime {
             let date = TimestampFormatter(isUTC: isUTC, isISO: true).date(of: now)
             return try reading("\(date)T\(text.count % 3 == 1 ? "0" : "")\(text)", isUTC: isUTC, now: now)
         }
-        guard let written = Written(text), var parts = written.parts else {
+        guard Written(text) != nil else {
             throw Mistake(
                 message:
                     "'\(text)' is not a time; write 24h or 7d (ago), yesterday, 14:30, 2026-08-25, 2026-08-25T14:30, 2026-08-25T14:30:05Z or @1795400000"
             )
         }
+        return try date(text, isUTC: isUTC)
+    }
+
+    /// Reads a date, perhaps with a time of day and a zone. The parameters are those of ``reading(_:isUTC:now:)``.
+    package static func date(_ text: String, isUTC: Bool) throws(Mistake) -> Reading {
+        guard let written = Written(text), var parts = written.parts else {
+            throw Mistake(message: "'\(text)' is not a date and time such as 2026-08-25T14:30:05Z")
+        }
+        let calendar = ReaderCalendar(isUTC: isUTC)
         let day = parts.tm_mday
         let wall = Int64(timegm(&parts))
         guard parts.tm_mday == day else { throw Mistake(message: "there is no day '\(text.prefix(10))'") }
@@ -127,7 +141,7 @@ package enum ReaderTime {
         /// `14:30`
         private(set) var time: Substring?
         private(set) var second: Substring?
-        /// `Z`, `+02:00` or `+0200`
+        /// `Z`, `+02:00`, `+0200` or `+02`
         private(set) var zone: Substring?
 
         /// - Returns: `nil` for any other text.
@@ -150,8 +164,9 @@ package enum ReaderTime {
             guard let sign = reader.take("Z+-") else { return nil }
             if sign != "Z" {
                 guard reader.digits(2...2) != nil else { return nil }
-                _ = reader.take(":")
-                guard reader.digits(2...2) != nil else { return nil }
+                if reader.take(":") != nil || !reader.rest.isEmpty {
+                    guard reader.digits(2...2) != nil else { return nil }
+                }
             }
             guard reader.rest.isEmpty else { return nil }
         }
@@ -172,7 +187,8 @@ package enum ReaderTime {
     private static func seconds(ofOffset text: Substring) -> Int64? {
         if text == "Z" { return 0 }
         let digits = text.filter(\.isNumber)
-        guard let hours = Int64(digits.prefix(2)), let minutes = Int64(digits.suffix(2)), hours < 24, minutes < 60
+        guard let hours = Int64(digits.prefix(2)), let minutes = Int64(digits.count > 2 ? digits.suffix(2) : "0"),
+            hours < 24, minutes < 60
         else {
             return nil
         }

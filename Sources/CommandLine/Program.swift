@@ -67,15 +67,18 @@ package struct Program: Sendable {
         while place < arguments.count {
             let word = arguments[place]
             guard word.hasPrefix("-") else { return place }
-            place += takesNext(word) ? 2 : 1
+            place += takesNext(word, arguments[(place + 1)...].first) ? 2 : 1
         }
         return nil
     }
 
     /// Whether the value of an option is the next word: not of `--currency=EUR` and `-cEUR`.
-    private func takesNext(_ word: String) -> Bool {
+    /// Of an option that only some commands give a value, it is not if it is the name of one that does not.
+    private func takesNext(_ word: String, _ next: String?) -> Bool {
         let hasValue = { (name: String) in
-            command.commands.lazy.compactMap { self.option(name, of: $0) }.first?.value != nil
+            let named = command.commands.filter { $0.name == next }.compactMap { self.option(name, of: $0) }
+            if let named = named.first { return named.value != nil }
+            return command.commands.contains { self.option(name, of: $0)?.value != nil }
         }
         guard !word.hasPrefix("--"), Self.isOption(word) else { return hasValue(word) }
         // Of `-vc` only the last letter can have one.
@@ -155,7 +158,9 @@ package struct Program: Sendable {
         guard chosen.commands.isEmpty else { throw UsageError("a command is missing") }
         let most = chosen.words.reduce(0) { $0 + $1.count.upperBound }
         if line.words.count > most { throw UsageError("unexpected word '\(line.words[most])'") }
-        if let missing = chosen.words.enumerated().first(where: { line.words.count < $0 + $1.count.lowerBound }) {
+        if let missing = chosen.words.enumerated().first(where: {
+            $1.count.lowerBound > 0 && line.words.count < $0 + $1.count.lowerBound
+        }) {
             throw UsageError("\(missing.element.usage) is missing")
         }
         return .run(line)

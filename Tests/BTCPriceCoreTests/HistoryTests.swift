@@ -6,8 +6,8 @@ import Testing
 
 /// Keeps candles in memory.
 final class MemoryArchive: CandleArchive {
-    func insert(_ minute: Candle, of currency: Currency) async throws(HistoryError) {
-        try await backfill([minute], of: currency, .minute)
+    func insert(_ minutes: [Candle], of currency: Currency) async throws(HistoryError) {
+        try await backfill(minutes, of: currency, .minute)
     }
 
     private let state = Mutex((kept: [KeptCandle](), filled: [Candle.Step: [Candle]]()))
@@ -656,6 +656,14 @@ private final class ScriptedCandles: CandleLoader {
     }
 }
 
+extension Backfill {
+    /// Requests one minute. Returns why it could not be stored.
+    fileprivate func reason(_ currency: Currency, at second: Int64, for user: UInt32) async -> String? {
+        let fetched = await fetch(currency, at: [second], for: user)
+        return fetched.failures.first?.value ?? fetched.wait.map { "try again in \($0) ms" }
+    }
+}
+
 @Suite(.timeLimit(.minutes(3))) struct BackfillTests {
     private let archive = MemoryArchive()
 
@@ -735,15 +743,16 @@ private final class ScriptedCandles: CandleLoader {
         let backfill = backfill(world, loader, history: PriceHistory(store: archive))
         let second = world.now().wall.milliseconds / 1000 - 400 * 86_400
         let start = Candle.Step.minute.start(of: second)
-        #expect(await backfill.fetch(.usd, at: second, for: 1000) == "no exchange has it: coinbase")
-        #expect(await backfill.fetch(.usd, at: second, for: 1000) == nil)
+        #expect(await backfill.reason(.usd, at: second, for: 1000) == "no exchange has it: coinbase")
+        #expect(await backfill.reason(.usd, at: second, for: 1000) == nil)
         #expect(loader.requests.map(\.range) == [start..<start + 60, start..<start + 60])
         #expect(archive.filled[.minute]?.map(\.start) == [start])
         #expect(
-            await backfill.fetch(.usd, at: world.now().wall.milliseconds / 1000, for: 1000) == "its minute is not over")
-        #expect(await backfill.fetch(.eur, at: second, for: 1000) == "no configured exchange has candles in EUR")
+            await backfill.reason(.usd, at: world.now().wall.milliseconds / 1000, for: 1000) == "its minute is not over"
+        )
+        #expect(await backfill.reason(.eur, at: second, for: 1000) == "no configured exchange has candles in EUR")
         await backfill.change([])
-        #expect(await backfill.fetch(.usd, at: second, for: 1000) == "history.backfill is false")
+        #expect(await backfill.reason(.usd, at: second, for: 1000) == "history.backfill is false")
         #expect(loader.requests.count == 2)
     }
 
@@ -767,13 +776,13 @@ private final class ScriptedCandles: CandleLoader {
         let backfill = backfill(
             world, newest, first, second, third, history: PriceHistory(store: archive))
         let now = world.now().wall.milliseconds / 1000
-        #expect(await backfill.fetch(.usd, at: now - 400 * 86_400, for: 1) == "no exchange has it: coinbase, coinbase")
+        #expect(await backfill.reason(.usd, at: now - 400 * 86_400, for: 1) == "no exchange has it: coinbase, coinbase")
         #expect([newest, first, second, third].map(\.requests.count) == [0, 1, 1, 0])
         // A minute of the last hours is one that it can have.
-        #expect(await backfill.fetch(.usd, at: now - 3600, for: 1) == nil)
+        #expect(await backfill.reason(.usd, at: now - 3600, for: 1) == nil)
         #expect([newest, first, second, third].map(\.requests.count) == [1, 1, 1, 0])
         await backfill.change([.init(.usd, [newest])])
-        let reason = await backfill.fetch(.usd, at: now - 400 * 86_400, for: 1)
+        let reason = await backfill.reason(.usd, at: now - 400 * 86_400, for: 1)
         #expect(reason == "the exchanges with candles in USD have only their newest ones")
     }
 
@@ -782,12 +791,36 @@ private final class ScriptedCandles: CandleLoader {
         let backfill = backfill(world, loader, history: PriceHistory(store: archive))
         let now = world.now().wall.milliseconds / 1000
         var reasons: [String?] = []
-        for minute in 1...9 { reasons.append(await backfill.fetch(.usd, at: now - Int64(minute) * 600, for: 1000)) }
+        for minute in 1...9 { reasons.append(await backfill.reason(.usd, at: now - Int64(minute) * 600, for: 1000)) }
         #expect(reasons.prefix(8).allSatisfy { $0 == nil })
-        #expect(reasons[8]?.hasPrefix("user 1000 has requested as much as one may: try again in ") == true)
-        #expect(await backfill.fetch(.usd, at: now - 6600, for: 1001) == nil)
+        #expect(reasons[8]?.hasPrefix("try again in ") == true)
+        #expect(await backfill.reason(.usd, at: now - 6600, for: 1001) == nil)
         world.clock.advance(to: .seconds(4))
-        #expect(await backfill.fetch(.usd, at: now - 6600, for: 1000) == nil)
+        #expect(await backfill.reason(.usd, at: now - 6600, for: 1000) == nil)
+    }
+
+    @Test func `one request has the earliest of a client's minutes and all others of its page`() async {
+        let (world, loader, second) = (World(), ScriptedCandles(page: 100), ScriptedCandles(page: 300))
+        let backfill = backfill(world, loader, history: PriceHistory(store: archive))
+        let end = Candle.Step.minute.start(of: world.now().wall.wholeSeconds)
+        let starts = [1000, 950, 901, 899, 500].map { end - $0 * 60 }
+        var fetched = await backfill.fetch(.usd, at: starts.reversed().map { $0 + 7 } + [starts[0], end], for: 1000)
+        #expect(fetched.failures == [end: "its minute is not over"])
+        #expect(fetched.wait == 0)
+        #expect(loader.requests.map(\.range) == [starts[0]..<starts[2] + 60])
+        // Only what a client wants is stored.
+        #expect(archive.filled[.minute]?.map(\.start) == Array(starts[..<3]))
+        // A second exchange is only asked for what the first one did not have.
+        await backfill.change([.init(.usd, [ScriptedCandles(failures: 99, page: 100), second])])
+        fetched = await backfill.fetch(.usd, at: Array(starts[3...]), for: 1000)
+        #expect((fetched.failures, fetched.wait) == ([:], 0))
+        #expect(second.requests.map(\.range) == [starts[3]..<starts[3] + 60])
+        #expect(archive.filled[.minute]?.map(\.start) == Array(starts[..<4]))
+        fetched = await backfill.fetch(.usd, at: [starts[4]], for: 1000)
+        #expect(fetched == Backfill.Fetched())
+        for _ in 0..<5 { _ = await backfill.fetch(.usd, at: [starts[4]], for: 1000) }
+        fetched = await backfill.fetch(.usd, at: [starts[4]], for: 1000)
+        #expect((fetched.failures, fetched.wait.map { $0 > 0 }) == ([:], true))
     }
 
     /// Candles that are refused say nothing about the prices of the same exchange.
@@ -818,7 +851,7 @@ private final class ScriptedCandles: CandleLoader {
         let backfill = backfill(world, loader, history: PriceHistory(store: archive))
         let now = world.now().wall.milliseconds / 1000
         for count in 1...2 {
-            #expect(await backfill.fetch(.usd, at: now - 3600, for: 1) == "no exchange has it: coinbase")
+            #expect(await backfill.reason(.usd, at: now - 3600, for: 1) == "no exchange has it: coinbase")
             #expect(loader.requests.count == count)
         }
         #expect(news.all.isEmpty)
@@ -829,7 +862,7 @@ private final class ScriptedCandles: CandleLoader {
         let (world, loader) = (World(), ScriptedCandles(unused: 2))
         let backfill = backfill(world, loader, history: PriceHistory(store: archive))
         let now = world.now().wall.milliseconds / 1000
-        #expect(await backfill.fetch(.usd, at: now - 3600, for: 1) == nil)
+        #expect(await backfill.reason(.usd, at: now - 3600, for: 1) == nil)
         #expect(news.all == [.unused(2, .coinbase)])
     }
 }

@@ -150,7 +150,7 @@ import Testing
         try await store.backfill([candle(0, 70_000, origin: "kraken")], of: .eur, .hour)
         #expect(try await store.candle(of: .eur, at: Self.start + 9 * 60)?.1 == .hour)
         // A single minute requested by a client does not make an hour.
-        try await store.insert(candle(-600, 71_000, origin: "kraken"), of: .usd)
+        try await store.insert([candle(-600, 71_000, origin: "kraken")], of: .usd)
         #expect(try await store.candle(of: .usd, at: Self.start - 36_000)?.0.close == Price(71_000))
         #expect(try await read(store, .hour).allSatisfy { $0.start >= Self.start })
     }
@@ -253,7 +253,7 @@ import Testing
         #expect(try await store.candle(of: .usd, at: Self.start + 3600 + 3000) == nil)
         #expect(try await read(store, .day).isEmpty)
         // A minute that a client has requested makes neither, also after the next start.
-        try await store.insert(candle(-600, 71_000, origin: "kraken"), of: .usd)
+        try await store.insert([candle(-600, 71_000, origin: "kraken")], of: .usd)
         await store.close(within: .seconds(60))
         let later = self.store()
         #expect(try await read(later, .hour).count == 1)
@@ -357,7 +357,7 @@ import Testing
         #expect(try await read(second, .minute).map(\.covered) == [3, 20, nil])
         // An exchange's candle completes it, and a client's request for it does, too.
         try await second.backfill([candle(0, 69_500, origin: "kraken")], of: .usd, .minute)
-        try await second.insert(candle(1, 69_600, origin: "kraken"), of: .usd)
+        try await second.insert([candle(1, 69_600, origin: "kraken")], of: .usd)
         let minutes = try await read(second, .minute)
         #expect(minutes.map(\.covered) == [nil, nil, nil])
         #expect(minutes.map(\.origin) == [Candle.mixed, Candle.mixed, Candle.own])

@@ -20,10 +20,13 @@ import Testing
                 limit: 7,
                 more: true)),
         .getPriceAt(Timestamp(milliseconds: 1_724_596_200_000)), .getPriceAt(Timestamp(milliseconds: 0), "JPY"),
+        .getPricesAt([Timestamp(milliseconds: 0), Timestamp(milliseconds: -1)], "JPY", fetch: true),
+        .getPricesAt([Timestamp](repeating: Timestamp(milliseconds: 9_999_999_999_999), count: 400)),
         .getDay(), .getDay("EUR"),
     ])
     func `a call is read back unchanged`(call: HistoryCall) throws {
         let bytes = call.call.encoded().dropLast()
+        #expect(bytes.count < ServerLimits(connections: 1).messageBytes)
         #expect(try PriceCall.read(Call(decoding: bytes))?.get() == .history(call))
         #expect(PriceCall.history(call).method.name == call.call.method.split(separator: ".").last.map(String.init))
     }
@@ -36,6 +39,9 @@ import Testing
         ("GetHistory", #"{"time":1}"#, "time"),
         ("GetPriceAt", "{}", "time"), ("GetPriceAt", #"{"time":null}"#, "time"),
         ("GetPriceAt", #"{"time":1.5}"#, "time"),
+        ("GetPricesAt", "{}", "times"), ("GetPricesAt", #"{"times":[]}"#, "times"),
+        ("GetPricesAt", #"{"times":[1,null]}"#, "times"), ("GetPricesAt", #"{"times":[1],"time":1}"#, "time"),
+        ("GetPricesAt", #"{"times":[1\#(String(repeating: ",1", count: 400))]}"#, "times"),
         ("GetDay", #"{"currency":["USD"]}"#, "currency"), ("GetDay", #"{"time":1}"#, "time"),
     ])
     func `a wrong parameter is named`(method: String, parameters: String, wrong: String) throws {
@@ -95,5 +101,9 @@ import Testing
         #expect(known.price == Price(expected))
         #expect(try PriceAt(json: Reply.priceAt(known, in: "USD").parameters) == known)
         #expect(PriceAt(candle, .second, at: 600).price == 3)
+        for moment in [
+            MomentMessage(Timestamp(milliseconds: 600_000), known),
+            MomentMessage(Timestamp(milliseconds: 1), nil, notFetched: "no exchange has it"),
+        ] { #expect(try MomentMessage(json: JSONValue(.object(moment.json))) == moment) }
     }
 }

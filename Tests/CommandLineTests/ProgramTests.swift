@@ -12,6 +12,9 @@ import Testing
             commands: [
                 Command("send", "Sends.", options: [size, quiet], words: [Words("file", "A file.", count: 1...2)]),
                 Command("list", "Lists.", options: [quiet]),
+                Command(
+                    "mail", "Mails.", options: [Option("--quiet", value: "hours", "Waits.")],
+                    words: [Words("day", "A day.", count: 0...1), Words("file", "A file.", count: 0...9)]),
             ]), version: "tool 1", otherNames: ["post": "send"],
         otherOption: { $0 == "--extra" ? Option("--extra", value: "text", "More.") : nil })
 
@@ -41,6 +44,8 @@ import Testing
         ("send a -qs 3", "send a --quiet --size=3"), ("-s3 send a", "send a --size=3"),
         ("send a -qsa=b", "send a --quiet --size=a=b"), ("-qsx send a -ss", "send a --quiet --size=x --size=s"),
         ("send a --size 1 --size 2", "send a --size=1 --size=2"),
+        ("--quiet 3 mail", "mail --quiet=3"), ("--quiet list", "list --quiet"), ("mail a b", "mail a b"),
+        ("mail", "mail"),
     ])
     func `words and options are told apart`(line: String, expected: String) {
         #expect(read(line) == expected)
@@ -115,7 +120,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ([""], "send\tSends.\nlist\tLists.\nhelp\tShow the help.\n"), (["l"], "list\tLists.\n"),
+        ([""], "send\tSends.\nlist\tLists.\nmail\tMails.\nhelp\tShow the help.\n"), (["l"], "list\tLists.\n"),
         (["send", "--s"], "--size\tThe size.\n"), (["send", "-s", ""], "small\nlarge\n"),
         (["send", "--size", "l"], "large\n"), (["--quiet", "send", "--size=s"], "--size=small\n"), (["send", ""], ""),
         (["send", "--size", "=", "s"], "small\n"),

@@ -252,7 +252,7 @@ private final class Minutes: CandleArchive {
     func keep(_ candles: [KeptCandle]) { for candle in candles { kept.add(candle) } }
     func candles(of _: Currency, _: Candle.Step, in _: Range<Int64>, limit _: Int) -> [Candle] { [] }
     func backfill(_: [Candle], of _: Currency, _: Candle.Step) {}
-    func insert(_: Candle, of _: Currency) {}
+    func insert(_: [Candle], of _: Currency) {}
     func settle(at _: Int64) {}
 }
 

@@ -240,4 +240,74 @@ def _():
     return f"{len(lines) - 2} days"
 
 
+PAYMENTS = '''\ufeffid;Created (UTC);Amount;note\r
+1;{known};0,5 btc;"caf\u00e9; ""x\ny"""\r
+2;{other};-1500 sat;\r
+3;yesterday;1 btc;\r
+\r
+4;{known};;\r
+5;2999-01-01T00:00:00Z;1 btc;\r
+6;2012-01-01T00:00:00Z;1 btc;\r
+7;{known};"1 btc"x;\r
+8;{known};1.500 btc;\r
+9;{known}'''
+
+
+@scenario("a file of payments: the price of each moment beside it, every byte of the file, and each line without a price by its number", beside=True)
+def _():
+    simulator, place, daemon = house(17)
+    known = wait_until(
+        lambda: (second := int(time.time()) - 2) and btcctl(place, "at", f"@{second}", "--json").json.get("at", {}).get("step") == "second" and second,
+        what="a second")
+    written = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(known))
+    text = PAYMENTS.format(known=written, other=f"{known}123")
+    at = lambda *arguments, text=text: subprocess.run(
+        [BINARIES / "btcctl", "at", "--socket", place.socket, "--csv", "-", *arguments], input=text.encode(), capture_output=True, timeout=60,
+        env={**os.environ, "TZ": "America/New_York"})
+    done = at("--decimal", ",")
+    said = done.stderr.decode().splitlines()
+    equal(said, ["Times in UTC are read from column 2 (Created (UTC)), amounts from column 3 (Amount)."] + [f"btcctl: line {line}." for line in (
+        "5: 'yesterday' is not a date and time such as 2026-08-25T14:30:05Z", "6: the line is empty", "8: '2999-01-01T00:00:00Z' is in the future",
+        "9: no price is recorded for that time", "10: a quotation mark is missing, or one too many", "11: '1.500 btc' is not an amount with a decimal comma")]
+        + ["btcctl: 6 of 10 rows have no price."])
+    equal(done.returncode, 1)
+    rows = list(csv.reader(done.stdout.decode("utf-8-sig").splitlines(keepends=True), delimiter=";"))
+    equal(rows[0], ["id", "Created (UTC)", "Amount", "note", "price", "value", "currency", "step", "low", "high", "origin", "doubt"])
+    exact = btcctl(place, "at", written + "Z", "0.5btc", "--json").json["at"]
+    comma = lambda number: number.replace(".", ",")
+    equal(rows[1][3:10], ['caf\u00e9; "x\ny"', comma(exact["price"]), comma(exact["usd"]), "USD", exact["step"], "", ""])
+    equal(Decimal(rows[2][5].replace(",", ".")), -Decimal(exact["price"]) * 1500 / 10**8)
+    equal([row[4:] == [""] * 8 for row in rows if len(row) == 12], [False, False, False, True, False, True, True, True, False])
+    equal(rows[-1][:6], ["9", written, "", "", comma(exact["price"]), ""])
+    # Without what was added, it is the file.
+    lines, kept = done.stdout.split(b"\r\n"), text.encode().split(b"\r\n")
+    assert len(lines) == len(kept) and all(line.startswith(old) for line, old in zip(lines, kept)), done.stdout
+    assert at("--decimal", ",", "--quiet").stderr.decode().startswith("btcctl: line 5"), "errors are printed"
+    # A header that has one of the names, a time that occurs twice, and a day.
+    table = at("--unit", "sat", text="time,price\n2026-11-01T01:30,5\n2026-11-01,5\n")
+    equal(table.stdout.splitlines()[0].decode(), "time,price,btc_price,btc_value,btc_currency,btc_step,btc_low,btc_high,btc_origin,btc_doubt")
+    assert "line 2: the time occurs twice: this is the first one, 2026-11-01T01:30:00-04:00" in table.stderr.decode(), table
+    assert "1 of the times are days" in table.stderr.decode(), table
+    for wrong, words in ((["--raw"], "--csv prints the file"), (["--decimal", "x"], "it is '.' or ','"), (["--unit", "ounce"], "it is btc, sat"),
+                         (["yesterday"], "unexpected word 'yesterday'"), (["--amount-column", "9"], "it has no column '9'")):
+        refused = at(*wrong)
+        assert refused.returncode == 64 and words in refused.stderr.decode() and not refused.stdout, (wrong, refused)
+    equal(btcctl(place, "at", "--csv", "/nowhere").status, 64)
+    needless = btcctl(place, "at", "1h", "--unit", "sat")
+    equal((needless.status, needless.err.split(".")[0]), (64, "btcctl: --unit needs --csv"))
+    # Minutes that are requested: one request has all that are near each other.
+    daemon.stop()
+    daemon = Daemon(place, simulator.urls, sources=("coinbase", "bitstamp"), backfill=True)
+    fresh(place)
+    old = known - 400 * 86_400
+    spread = "".join(f"{old + minutes * 60}\n" for minutes in [*range(0, 300, 10), 40_000, 80_000, 120_000])
+    fetched = wait_until(lambda: (d := at("--fetch", text=spread)).returncode == 0 and d, seconds=60, what="the minutes")
+    rows = list(csv.reader(fetched.stdout.decode().splitlines()))
+    equal({(len(row), row[4], row[5], row[6]) for row in rows}, {(9, "minute", "", "")})
+    daemon.stop()
+    equal(at().returncode, 69)
+    simulator.stop()
+    return said[1]
+
+
 main()

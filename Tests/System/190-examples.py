@@ -340,6 +340,7 @@ WHOLE = [
     ("fleet.md", "listener ", IN_BROKERS), ("fleet.md", "# A publisher writes", IN_BROKERS), ("fleet.md", "pattern read", IN_BROKERS),
     ("interface.md", "S=UNIX", with_socat), ("interface.md", "S=/run", elsewhere("Tests/System/200-package.py", "varlinkctl")),
     ("interface.md", "S=unix:", pythons_varlink), ("programs.md", "btcctl check", elsewhere("Tests/System/066-work.py", 'check("--confirmed"')),
+    ("programs.md", "btcctl at --csv", elsewhere("Tests/System/066-work.py", '"--csv", "-"')),
     ("programs.md", "btcctl history", elsewhere("Tests/System/066-work.py", '"--ledger", "hledger"')), ("programs.md", "curl -sf", with_curl),
     ("README.md", "make run ", elsewhere("Tests/System/110-run.py", '"scripts" / "run"')),
     ("README.md", "sudo apt install ./.build/deb/btc-price-http", IN_HTTP),

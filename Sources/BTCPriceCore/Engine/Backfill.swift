@@ -147,56 +147,95 @@ package actor Backfill: StateSubscriber {
         return Self.period
     }
 
-    /// Requests the minute that contains a moment, because a client wants it, and stores it.
-    /// - Parameter user: The client's user ID.
-    /// - Returns: Why that was not possible, in one line; `nil` if the minute is stored.
-    package func fetch(_ currency: Currency, at second: Int64, for user: UInt32) async -> String? {
-        guard !lanes.isEmpty else { return "history.backfill is false" }
+    /// What became of minutes that a client wants.
+    package struct Fetched: Sendable, Hashable {
+        /// Why a minute could not be stored, in one line, by its start in Unix seconds.
+        package var failures: [Int64: String] = [:]
+        /// After what time the minutes may be requested that have not been, milliseconds; `nil` if there are none.
+        package var wait: Int64?
+
+        package init() {}
+
+        /// None of the minutes that contain some moments could be stored.
+        package static func failed(_ seconds: [Int64], _ reason: String) -> Fetched {
+            var fetched = Fetched()
+            for second in seconds { fetched.failures[Candle.Step.minute.start(of: second)] = reason }
+            return fetched
+        }
+    }
+
+    /// Requests the minutes that contain some moments, because a client wants them, and stores them: the earliest one, and all that the same
+    /// response can have.
+    /// - Parameters:
+    ///   - seconds: The moments, Unix seconds.
+    ///   - user: The client's user ID.
+    package func fetch(_ currency: Currency, at seconds: [Int64], for user: UInt32) async -> Fetched {
+        guard !lanes.isEmpty else { return .failed(seconds, "history.backfill is false") }
         let lane = lanes.first { $0.currency == currency }
-        guard let lane, !lane.loaders.isEmpty else { return "no configured exchange has candles in \(currency)" }
-        let start = Candle.Step.minute.start(of: second)
-        guard start + Candle.Step.minute.seconds <= now().wall.wholeSeconds else {
-            return "its minute is not over"
+        guard let lane, !lane.loaders.isEmpty else {
+            return .failed(seconds, "no configured exchange has candles in \(currency)")
         }
         let end = Candle.Step.minute.start(of: now().wall.wholeSeconds)
-        let able = lane.loaders.indices.filter { lane.loaders[$0].reach(.minute, before: end) <= start }
-        guard !able.isEmpty else {
-            return "the exchanges with candles in \(currency) have only their newest ones"
+        let reaches = lane.loaders.map { $0.reach(.minute, before: end) }
+        let farthest = reaches.min() ?? end
+        var fetched = Fetched()
+        var wanted: [Int64] = []
+        for start in Set(seconds.map(Candle.Step.minute.start)).sorted() {
+            if start >= end {
+                fetched.failures[start] = "its minute is not over"
+            } else if start < farthest {
+                fetched.failures[start] = "the exchanges with candles in \(currency) have only their newest ones"
+            } else {
+                wanted.append(start)
+            }
         }
-        if let wait = take(user) { return "user \(user) has requested as much as one may: try again in \(wait) s" }
-        let range = start..<start + Candle.Step.minute.seconds
-        var requested: [String] = []
-        for index in able where requested.count < Self.requestsOfCall {
+        guard let first = wanted.first else { return fetched }
+        let wait = wait(of: user)
+        guard wait == 0 else {
+            fetched.wait = wait
+            return fetched
+        }
+        take(user)
+        var (requested, asked, stored) = ([String](), Set(wanted), Set<Int64>())
+        for index in lane.loaders.indices where reaches[index] <= first && requested.count < Self.requestsOfCall {
             let loader = lane.loaders[index]
             guard await isGranted(loader.market, .client, within: Self.shortestWait) else { continue }
+            let left = wanted.filter { asked.contains($0) && !stored.contains($0) }
+            let page = left.prefix { $0 < left[0] + Int64(loader.page) * Candle.Step.minute.seconds }
+            let request = BackfillPlan.Request(
+                loader: index, step: .minute, range: page[0]..<page[page.count - 1] + Candle.Step.minute.seconds)
             requested.append(loader.market.venue)
-            let request = BackfillPlan.Request(loader: index, step: .minute, range: range)
-            guard let candle = await load(loader, request, .client)?.first(where: { $0.start == start }) else {
-                continue
-            }
+            asked = stored.union(page)
+            let candles = await load(loader, request, .client)?.filter { asked.contains($0.start) } ?? []
             do throws(HistoryError) {
-                try await archive.insert(candle, of: currency)
-                return nil
+                if !candles.isEmpty { try await archive.insert(candles, of: currency) }
             } catch {
-                return error.description
+                for start in page { fetched.failures[start] = error.description }
+                return fetched
             }
+            stored.formUnion(candles.lazy.map(\.start))
+            if stored == asked { break }
         }
-        return requested.isEmpty
+        let reason =
+            requested.isEmpty
             ? "no exchange may be requested now" : "no exchange has it: \(requested.joined(separator: ", "))"
+        for start in asked.subtracting(stored) { fetched.failures[start] = reason }
+        if asked.count < wanted.count { fetched.wait = self.wait(of: user) }
+        return fetched
+    }
+
+    /// The time after which a user may cause a request, milliseconds; 0 if that is now.
+    private func wait(of user: UInt32) -> Int64 {
+        let boottime = now().boottime
+        return max(0, (users[user] ?? RequestLimiter([Self.callsOfUser])).opens(for: .tick, at: boottime) - boottime)
     }
 
     /// Counts a call of a user.
-    /// - Returns: The time after which the user may call again, seconds; `nil` if the call is within the limit.
-    private func take(_ user: UInt32) -> Int64? {
+    private func take(_ user: UInt32) {
         let boottime = now().boottime
         // A limiter whose burst is unused is like a new one.
         if users.count > 1000 { users = users.filter { !$0.value.isUnused(at: boottime) } }
-        var limiter = users[user] ?? RequestLimiter([Self.callsOfUser])
-        let opens = limiter.opens(for: .tick, at: boottime)
-        guard opens <= boottime else { return (opens - boottime + 999) / 1000 }
-        limiter.take(.tick, at: boottime)
-        users[user] = limiter
-        return nil
+        users[user, default: RequestLimiter([Self.callsOfUser])].take(.tick, at: boottime)
     }
 
     /// Requests the missing candles.

@@ -67,7 +67,7 @@ package protocol CandleArchive: Sendable {
     func backfill(_ candles: [Candle], of currency: Currency, _ step: Candle.Step) async throws(HistoryError)
 
     /// Stores one minute from an exchange, if too little of it is known. No longer candle is made from it.
-    func insert(_ minute: Candle, of currency: Currency) async throws(HistoryError)
+    func insert(_ minutes: [Candle], of currency: Currency) async throws(HistoryError)
 }
 
 /// Why the history can't be read or written.

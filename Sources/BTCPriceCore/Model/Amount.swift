@@ -111,7 +111,9 @@ package struct Amount: Sendable, Hashable {
 
     /// The unit that a sign names.
     private static func sign(_ text: String) -> Unit? {
-        text == bitcoinSign ? .btc : Currency.known.first { $0.symbol == text }.map { .money($0) }
+        // Most texts begin with a digit or are empty, and there are many currencies.
+        guard let first = text.utf8.first, !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains(first) else { return nil }
+        return text == bitcoinSign ? .btc : Currency.known.first { $0.symbol == text }.map { .money($0) }
     }
 
     /// Whether there is a space between two digits.

@@ -212,9 +212,9 @@ package final class HistoryStore: CandleArchive {
         }
     }
 
-    package func insert(_ minute: Candle, of currency: Currency) async throws(HistoryError) {
+    package func insert(_ minutes: [Candle], of currency: Currency) async throws(HistoryError) {
         try await onQueue(for: nil) { [self] () throws(SQLiteError) in
-            try database().backfill([minute], of: currency, .minute, at: now.wall.wholeSeconds)
+            try database().backfill(minutes, of: currency, .minute, at: now.wall.wholeSeconds)
         }
     }
 
@@ -275,18 +275,34 @@ package final class HistoryStore: CandleArchive {
     package func candle(
         of currency: Currency, at second: Int64, for user: UInt32? = nil
     ) async throws(HistoryError) -> (Candle, Candle.Step)? {
+        try await candles(of: currency, at: [second], for: user)[0]
+    }
+
+    /// The shortest known candle that covers each of some moments; `nil` where there is none.
+    /// - Parameter user: The user who requests them. Users take turns.
+    package func candles(
+        of currency: Currency, at seconds: [Int64], for user: UInt32?
+    ) async throws(HistoryError) -> [(Candle, Candle.Step)?] {
         try await onQueue(for: user) { [self] () throws(SQLiteError) in
             let (newest, database) = (newest(of: currency), try database())
-            for step in [Candle.Step.minute, .hour, .day] {
-                let start = step.start(of: second)
-                let found = try candles(of: currency, step, in: start..<start + 1, limit: 1, newest, database)
-                guard let candle = found.first,
-                    try knows(second, candle, step, of: currency, newest, database)
-                else { continue }
-                return (candle, step)
-            }
-            return nil
+            var found: [(Candle, Candle.Step)?] = []
+            for second in seconds { found.append(try candle(of: currency, at: second, newest, database)) }
+            return found
         }
+    }
+
+    /// Runs on the queue.
+    private func candle(
+        of currency: Currency, at second: Int64, _ newest: [KeptCandle], _ database: HistoryDatabase
+    ) throws(SQLiteError) -> (Candle, Candle.Step)? {
+        for step in [Candle.Step.minute, .hour, .day] {
+            let start = step.start(of: second)
+            let found = try candles(of: currency, step, in: start..<start + 1, limit: 1, newest, database)
+            guard let candle = found.first, try knows(second, candle, step, of: currency, newest, database)
+            else { continue }
+            return (candle, step)
+        }
+        return nil
     }
 
     /// Whether a candle has information about a moment within it. Runs on the queue.

@@ -147,6 +147,26 @@ package struct PriceConnection: ~Copyable {
         }
     }
 
+    /// Requests the prices at some moments.
+    /// - Parameters:
+    ///   - times: At most ``HistoryCall/mostTimes``.
+    ///   - fetch: Whether one page of an exchange is requested for those of which too little is known.
+    /// - Returns: What is known of each, the currency, and the wait before the rest may be requested, milliseconds; `nil` if nothing is left.
+    package mutating func prices(
+        at times: [Timestamp], in currency: String? = nil, fetch: Bool = false
+    ) throws(ClientError) -> (known: [MomentMessage], currency: String, wait: Int64?) {
+        let reply = try call(HistoryCall.getPricesAt(times, currency, fetch: fetch).call)
+        return try read { () throws(JSONFieldError) in
+            let known = try reply.required("prices", .list(JSONKind<MomentMessage>.moment))
+            // A reply without one of them would never end a loop over what is left.
+            guard known.map(\.time) == times else { throw JSONFieldError(field: "prices") }
+            return (
+                known, try reply.required("currency", .text),
+                try reply.optional("waitMs", .milliseconds.only { $0 >= 0 })
+            )
+        }
+    }
+
     /// Requests the last 24 hours.
     /// - Parameter currency: ISO 4217; `nil` for the daemon's first currency.
     /// - Returns: `nil` if no price of the last 24 hours is known.

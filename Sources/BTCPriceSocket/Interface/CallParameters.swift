@@ -15,6 +15,7 @@ struct CallParameters {
     var to: Timestamp?
     var limit: Int64?
     var time: Timestamp?
+    var times: [Timestamp]?
     var fetch: Bool?
 
     init() {}
@@ -58,6 +59,11 @@ struct CallParameters {
             try fields.optional("limit", &limit, .integer.only { $0 > 0 })
         case HistoryInterface.getPriceAt:
             try fields.optional("time", &time, .time)
+            try fields.optional("currency", &currency, .text)
+            try fields.optional("fetch", &fetch, .flag)
+        case HistoryInterface.getPricesAt:
+            try fields.optional(
+                "times", &times, .list(.time).only { (1...HistoryCall.mostTimes).contains($0.count) })
             try fields.optional("currency", &currency, .text)
             try fields.optional("fetch", &fetch, .flag)
         default: break

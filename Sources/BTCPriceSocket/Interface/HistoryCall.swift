@@ -5,14 +5,19 @@ package enum HistoryCall: Sendable, Hashable {
     case getHistory(HistoryQuery)
     /// `GetPriceAt`: in this currency; `nil` for the first one. With `fetch`, a minute that is not known is requested from an exchange.
     case getPriceAt(Timestamp, String? = nil, fetch: Bool = false)
+    /// `GetPricesAt`: at most ``mostTimes`` moments. With `fetch`, one page of an exchange is requested.
+    case getPricesAt([Timestamp], String? = nil, fetch: Bool = false)
     /// `GetDay`: of this currency; `nil` for the first one.
     case getDay(String? = nil)
+
+    /// The maximum number of moments in one call: they fit in a message.
+    package static let mostTimes = 400
 
     /// The currency that the call names; `nil` for the first one.
     package var currency: String? {
         switch self {
         case .getHistory(let query): query.currency
-        case .getPriceAt(_, let currency, _), .getDay(let currency): currency
+        case .getPriceAt(_, let currency, _), .getPricesAt(_, let currency, _), .getDay(let currency): currency
         }
     }
 
@@ -63,11 +68,16 @@ extension Reply {
 
     /// - Parameter reason: Why the minute could not be requested.
     package static func priceAt(_ known: PriceAt?, in currency: String, notFetched reason: String? = nil) -> Reply {
+        var parameters: JSONObject = ["currency": .string(currency)]
+        parameters.append(known, notFetched: reason)
+        return Reply(parameters: parameters)
+    }
+
+    /// - Parameter wait: After what time the moments may be requested that have not been, milliseconds; `nil` if there are none.
+    package static func pricesAt(_ prices: [MomentMessage], in currency: String, wait: Int64?) -> Reply {
         Reply(parameters: [
-            "currency": .string(currency), "price": known.map { .string($0.price.description) } ?? .null,
-            "step": known.map { .string($0.step.rawValue) } ?? .null,
-            "candle": known.map { .object($0.candle.json) } ?? .null,
-            "notFetched": reason.map { .string($0) } ?? .null,
+            "currency": .string(currency), "prices": JSONKind<[MomentMessage]>.list(.moment).write(prices),
+            "waitMs": wait.map { .integer($0) } ?? .null,
         ])
     }
 

@@ -59,7 +59,7 @@ extension PriceDay: JSONMessage {
     }
 }
 
-/// The reply to `GetPriceAt`.
+/// What is known of the price at a moment.
 package struct PriceAt: Sendable, Hashable {
     /// The known price that is nearest to the moment.
     package let price: Price
@@ -91,5 +91,48 @@ package struct PriceAt: Sendable, Hashable {
         price = try json.required("price", .price)
         self.candle = candle
         step = try json.required("step", JSONKind<Candle.Step>.choice)
+    }
+}
+
+/// A moment in the reply to `GetPricesAt`.
+package struct MomentMessage: Sendable, Hashable {
+    package let time: Timestamp
+    /// `nil` if nothing is known.
+    package let known: PriceAt?
+    /// Why its minute could not be requested; `nil` also if it was not tried.
+    package let notFetched: String?
+
+    package init(_ time: Timestamp, _ known: PriceAt?, notFetched: String? = nil) {
+        self.time = time
+        self.known = known
+        self.notFetched = notFetched
+    }
+
+    init(json: JSONValue) throws(JSONFieldError) {
+        self.init(
+            try json.required("time", .time), try PriceAt(json: json),
+            notFetched: try json.optional("notFetched", .text))
+    }
+
+    var json: JSONObject {
+        var object: JSONObject = ["time": .integer(time.milliseconds)]
+        object.append(known, notFetched: notFetched)
+        return object
+    }
+}
+
+extension JSONKind<MomentMessage> {
+    static var moment: JSONKind<MomentMessage> {
+        .init({ .object($0.json) }, { (json) throws(JSONFieldError) in try MomentMessage(json: json) })
+    }
+}
+
+extension JSONObject {
+    /// Adds what is known of a moment, and why its minute could not be requested.
+    mutating func append(_ known: PriceAt?, notFetched reason: String?) {
+        append("price", known.map { .string($0.price.description) } ?? .null)
+        append("step", known.map { .string($0.step.rawValue) } ?? .null)
+        append("candle", known.map { .object($0.candle.json) } ?? .null)
+        append("notFetched", reason.map { .string($0) } ?? .null)
     }
 }

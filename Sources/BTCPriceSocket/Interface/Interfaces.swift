@@ -32,6 +32,7 @@ package enum HistoryInterface {
     package static let name = "io.btcpriced.History"
     package static let getHistory = "\(name).GetHistory"
     package static let getPriceAt = "\(name).GetPriceAt"
+    package static let getPricesAt = "\(name).GetPricesAt"
     package static let getDay = "\(name).GetDay"
     package static let unknownCurrency = "\(name).UnknownCurrency"
     /// No history is kept.
@@ -47,7 +48,7 @@ package enum HistoryInterface {
 /// A method of the daemon's interfaces, for counting calls.
 package enum PriceMethod: Int, Sendable, CaseIterable {
     case getPrice, watchPrice, listCurrencies, getStatus, listSources, getMetrics, pause, resume, retry, setSource,
-        getHistory, getPriceAt, getDay
+        getHistory, getPriceAt, getPricesAt, getDay
     /// A method of another interface, an unknown method, or a call with invalid parameters.
     case other
 

@@ -31,6 +31,7 @@ package enum PriceCall: Sendable, Hashable {
         case .setSource: .setSource
         case .history(.getHistory): .getHistory
         case .history(.getPriceAt): .getPriceAt
+        case .history(.getPricesAt): .getPricesAt
         case .history(.getDay): .getDay
         }
     }
@@ -48,6 +49,7 @@ package enum PriceCall: Sendable, Hashable {
         switch self {
         case .getMetrics: 6
         case .history(.getHistory(let query)): 1 + Int64(min(query.limit ?? .max, HistoryQuery.batch)) / 25
+        case .history(.getPricesAt(let times, _, _)): 1 + Int64(times.count)
         case .getPrice, .watchPrice, .listCurrencies, .getStatus, .listSources, .pause, .resume, .retry, .setSource,
             .history:
             1
@@ -114,6 +116,9 @@ package enum PriceCall: Sendable, Hashable {
         case HistoryInterface.getPriceAt:
             guard let time = parameters.time else { throw JSONFieldError(field: "time") }
             self = .history(.getPriceAt(time, currency, fetch: parameters.fetch ?? false))
+        case HistoryInterface.getPricesAt:
+            guard let times = parameters.times else { throw JSONFieldError(field: "times") }
+            self = .history(.getPricesAt(times, currency, fetch: parameters.fetch ?? false))
         case HistoryInterface.getDay: self = .history(.getDay(currency))
         default: return nil
         }
@@ -153,6 +158,9 @@ package enum PriceCall: Sendable, Hashable {
             method = HistoryInterface.getPriceAt
             // Omitted if false, because an older daemon does not know it.
             (parameters.time, parameters.currency, parameters.fetch) = (time, currency, fetch ? true : nil)
+        case .history(.getPricesAt(let times, let currency, let fetch)):
+            method = HistoryInterface.getPricesAt
+            (parameters.times, parameters.currency, parameters.fetch) = (times, currency, fetch ? true : nil)
         case .history(.getDay(let currency)):
             method = HistoryInterface.getDay
             parameters.currency = currency

@@ -14,6 +14,7 @@ struct At {
                   btcctl at 2026-08-25T14:30 0.05btc     what 0.05 bitcoin were worth then
                   btcctl at 2025-03-01T12:00 --fetch     asks an exchange for the minute
                   btcctl at 7d --raw --max-step 1m       the price a week ago, for scripts
+                  btcctl at --csv payments.csv --fetch > priced.csv
 
                 The price is that of the shortest candle that is known: of a second in the last hour, else of a minute, an hour or \
                 a day; its first or its last price, whichever is nearer to the moment. If it is of an hour or a day, or of a minute \
@@ -22,19 +23,28 @@ struct At {
 
                 --fetch tells an exchange which moment you are interested in. The minute is kept as long as the others.
 
-                Exit status: 0 with a price, 1 if nothing is known of that moment, 64 for a wrong command line, 69 if the daemon \
+                --csv adds columns to a table with a header or without, whose cells are separated by commas, semicolons or tabs: \
+                price, value (of the amount; in bitcoin if that is money), currency, step, low and high (if the price is only \
+                known to be between them), origin and doubt. A time is 2026-08-25T14:30:05Z, the same in local time or, with \
+                --utc, in UTC without the Z, or Unix seconds or milliseconds. A line without a price keeps its bytes, gets empty \
+                cells, and is named on standard error. --fetch waits for the daemon's limits.
+
+                Exit status: 0 with a price, 1 if nothing is known of that moment, or of one of the file, 64 for a wrong command line, 69 if the daemon \
                 can't be reached, 74 if standard output can't be written, 75 if only a longer candle than --max-step is known, or less than five sixths of a minute.
                 """,
-            options: Option.daemon + [.currency, longestStep, fetchFlag] + Option.times + [
+            options: Option.daemon + [.currency, longestStep, fetchFlag] + PricedPayments.options + Option.times + [
                 .json, Option("--raw", "Print the exact number alone: the price, or what the amount was worth."),
             ],
             words: [
                 Words(
                     "time", "The moment: 2026-08-25T14:30, 2026-08-25, 14:30, yesterday, 7d, @1795400000.",
-                    count: 1...1),
+                    count: 0...1),
                 Words("amount", "Amounts: 0.05btc, 100000sat, 250usd.", count: 0...Int(Int32.max)),
             ])
     ) { line throws(UsageError) in
+        let payments = try PricedPayments(
+            line, currency: try line.currency(), maxStep: try maxStep(line), fetch: line.has(fetchFlag))
+        if let payments { return Output.status(of: payments.run) }
         let at = try At(line)
         return Output.status(json: at.form == .json, of: at.run)
     }
@@ -47,7 +57,7 @@ struct At {
         "--fetch", "Request the minute from an exchange if less than five sixths of it are known.")
 
     /// The timeout with `--fetch`, because the daemon then requests the minute from an exchange.
-    static let fetchPatience = Duration.seconds(30)
+    static let fetchPatience = Duration.seconds(60)
 
     private let daemon: DaemonAddress
     private let currency: String?
@@ -63,6 +73,7 @@ struct At {
     private let timestamps: TimestampFormatter
 
     private init(_ line: ParsedLine) throws(UsageError) {
+        guard let word = line.words.first else { throw UsageError("<time> is missing") }
         form = try line.plainForm()
         var (amounts, currency) = try Convert.read(Array(line.words.dropFirst()), in: try line.currency())
         for case .money(let unit) in amounts.compactMap(\.unit) {
@@ -74,12 +85,16 @@ struct At {
         }
         (self.amounts, self.currency) = (amounts, currency)
         let now = ObservationTime.now().wall
-        (time, _, note) = try moment(line.words[0], isUTC: line.has(.utc), now: now)
-        guard time <= now else { throw UsageError("the moment '\(line.words[0])' is in the future") }
-        maxStep = try line.choice(Self.longestStep, among: StepChoice.steps)?.step
+        (time, _, note) = try moment(word, isUTC: line.has(.utc), now: now)
+        guard time <= now else { throw UsageError("the moment '\(word)' is in the future") }
+        maxStep = try Self.maxStep(line)
         fetch = line.has(Self.fetchFlag)
         daemon = try line.daemon()
         timestamps = line.timestamps
+    }
+
+    private static func maxStep(_ line: ParsedLine) throws(UsageError) -> Candle.Step? {
+        try line.choice(longestStep, among: StepChoice.steps)?.step
     }
 
     private func run() throws(Complaint) -> Int32 {

@@ -54,12 +54,12 @@ struct HistoryText {
         let money = MoneyFormatter()
         return [step == .day ? day(candle) : timestamps.string(from: start(of: candle))]
             + [candle.open, candle.high, candle.low, candle.close].map { money.string(from: $0, currency: currency) }
-            + [([candle.origin] + notes(candle)).joined(separator: ", ")]
+            + [([candle.origin] + notes(on: candle)).joined(separator: ", ")]
     }
 
     /// A line for other programs: `2026-08-25T14:30:00+02:00 68901.23 68950 68890.1 68900 own`, and notes in parentheses.
     func line(_ candle: Candle) -> String {
-        let notes = notes(candle)
+        let notes = notes(on: candle)
         return
             ([iso(candle)] + prices(candle) + [candle.origin]
             + (notes.isEmpty ? [] : ["(\(notes.joined(separator: ", ")))"])).joined(separator: " ")
@@ -77,7 +77,8 @@ struct HistoryText {
 
     /// A line of a journal.
     func ledger(_ candle: Candle, _ ledger: Ledger) -> String {
-        ledger.line(candle.close, at: Timestamp(milliseconds: (end(of: candle) - 1) * 1000), currency, notes(candle))
+        ledger.line(
+            candle.close, at: Timestamp(milliseconds: (end(of: candle) - 1) * 1000), currency, notes(on: candle))
     }
 
     /// When a candle ends, in Unix seconds.
@@ -130,7 +131,7 @@ struct HistoryText {
         let name = step.rawValue.prefix(1).uppercased() + step.rawValue.dropFirst()
         let time = step == .day ? "of \(day(candle)) (UTC)" : "from \(timestamps.string(from: start(of: candle)))"
         return
-            "\(name) \(time): \(parts.joined(separator: ", ")); \(([origin] + notes(candle)).joined(separator: ", "))"
+            "\(name) \(time): \(parts.joined(separator: ", ")); \(([origin] + notes(on: candle)).joined(separator: ", "))"
     }
 
     private func day(_ candle: Candle) -> String {
@@ -139,7 +140,7 @@ struct HistoryText {
         return timestamps.date(of: start(of: candle))
     }
 
-    private func notes(_ candle: Candle) -> [String] { PriceTexts.notes(on: candle, minutes: minutes(of: candle)) }
+    func notes(on candle: Candle) -> [String] { PriceTexts.notes(on: candle, minutes: minutes(of: candle)) }
 
     private func minutes(of candle: Candle) -> Int64 {
         step == .day && days == .local ? (end(of: candle) - candle.start) / 60 : step.minutes

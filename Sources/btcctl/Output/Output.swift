@@ -97,8 +97,9 @@ enum Output {
         }
     }
 
-    static func write(_ text: String, to descriptor: Int32) {
-        let bytes = Array(text.utf8)
+    static func write(_ text: String, to descriptor: Int32) { write(Array(text.utf8), to: descriptor) }
+
+    static func write(_ bytes: [UInt8], to descriptor: Int32) {
         var written = 0
         while written < bytes.count {
             let count = bytes.withUnsafeBytes { buffer in
