@@ -16,6 +16,8 @@ final class MemoryArchive: CandleArchive {
     var kept: [KeptCandle] { state.withLock(\.kept) }
     var filled: [Candle.Step: [Candle]] { state.withLock(\.filled) }
 
+    func forgetHours() { state.withLock { $0.filled[.hour] = nil } }
+
     /// The times passed to ``settle(at:)``.
     let settled = Log<Int64>()
     func settle(at second: Int64) { settled.add(second) }
@@ -736,6 +738,39 @@ extension Backfill {
             }
             #expect(zip(ranges, ranges.dropFirst()).allSatisfy { $0.upperBound <= $1.lowerBound }, "requested twice")
         }
+    }
+
+    @Test func `older hours follow, two years of them, from the newest on, with one request a minute`() async throws {
+        let (world, newest, loader) = (
+            World(), ScriptedCandles(page: 720, hasNewestOnly: true), ScriptedCandles(page: 500)
+        )
+        let backfill = backfill(world, newest, loader, history: PriceHistory(store: archive))
+        await world.ticker.start()
+        _ = await world.tick("68900")
+        await world.ticker.stop()
+        #expect(try await finish(Task { try await backfill.fill() }, world.clock))
+        let before = loader.requests.count
+        var pauses: Set<Duration> = []
+        while let pause = try await finish(Task { try await backfill.fillOlder() }, world.clock) {
+            pauses.insert(pause)
+        }
+        #expect(pauses == [.seconds(60)])
+        let hours = try #require(archive.filled[.hour]?.map(\.start))
+        #expect(zip(hours, hours.dropFirst()).allSatisfy { $1 - $0 == 3600 })
+        #expect(Int64(hours.count) >= BackfillPlan.allHours)
+        let ranges = loader.requests.dropFirst(before).map(\.range)
+        #expect(
+            newest.requests.allSatisfy { $0.range.lowerBound >= hours[hours.count - 1] - 800 * 3600 || $0.step == .day }
+        )
+        #expect(ranges.count == Int((BackfillPlan.allHours - 720 + 719) / 720) * 2 - 1)
+        #expect(ranges.first.map { $0.upperBound > hours[hours.count - 1] - 1000 * 3600 } == true)
+        #expect(
+            news.all.last
+                == .filled(.init(currency: .usd, step: .hour, candles: hours.count - 720, venues: ["coinbase"])))
+        // A loader that fails is tried again after a while, and the other currencies meanwhile.
+        await backfill.change([.init(.usd, [ScriptedCandles(failures: 9)])])
+        archive.forgetHours()
+        #expect(try await finish(Task { try await backfill.fillOlder() }, world.clock) == Backfill.period)
     }
 
     @Test func `a minute that a client requests is requested separately, and stored`() async throws {

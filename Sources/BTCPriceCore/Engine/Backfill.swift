@@ -23,6 +23,8 @@ package actor Backfill: StateSubscriber {
     static var firstRetry: Duration { .seconds(30) }
     /// The minimum time from one request to the next.
     static var pause: Duration { .seconds(1) }
+    /// The minimum time from one request for older hours to the next.
+    static var olderPause: Duration { .seconds(60) }
     /// The longest wait for a response.
     static var timeout: Duration { .seconds(10) }
     /// The longest wait for a venue's limit; shorter if a client waits.
@@ -39,6 +41,8 @@ package actor Backfill: StateSubscriber {
     private var plans: [Currency: BackfillPlan] = [:]
     /// When the spans of which too little is known were requested last.
     private var completed: [Currency: [Candle.Step: BootTime]] = [:]
+    /// The older hours of each currency, as far as they were looked at.
+    private var older: [Currency: OlderHours] = [:]
     /// Counts the changes of ``lanes``.
     private var version = 0
     private let engine: PriceEngine
@@ -65,6 +69,13 @@ package actor Backfill: StateSubscriber {
         /// A response with candles that are not valid. The others are used.
         case unused(Int, Market)
         case failed(Market, PriceLoadingError)
+    }
+
+    private struct OlderHours {
+        /// The start of the oldest hour that was looked at, Unix seconds.
+        var start: Int64
+        var candles = 0
+        var venues: [String] = []
     }
 
     package struct Filled: Sendable, Hashable {
@@ -104,6 +115,7 @@ package actor Backfill: StateSubscriber {
     package func change(_ lanes: [Lane]) async {
         self.lanes = lanes
         plans = [:]
+        older = [:]
         problems = [:]
         version += 1
         backoff.reset()
@@ -141,10 +153,14 @@ package actor Backfill: StateSubscriber {
         guard isCurrent else { return nil }
         var isComplete = false
         // A history that can't be read or written is reported by the archive.
-        do throws(HistoryError) { isComplete = try await fill() } catch {}
+        var next: Duration?
+        do throws(HistoryError) {
+            isComplete = try await fill()
+            if isComplete { next = try await fillOlder() }
+        } catch {}
         guard isComplete else { return backoff.next() }
         backoff.reset()
-        return Self.period
+        return next ?? Self.period
     }
 
     /// What became of minutes that a client wants.
@@ -258,41 +274,20 @@ package actor Backfill: StateSubscriber {
 
     /// - Returns: Whether that was possible.
     private func fill(_ lane: Lane, _ step: Candle.Step, _ wantedCount: Int64) async throws(HistoryError) -> Bool {
-        let begun = version
         var failed: Set<Int> = []
         var (count, venues) = (0, [String]())
-        var isFresh = true
         let present = now().boottime
         let completes =
             completed[lane.currency]?[step].map { present - $0 >= Self.completion.wholeMilliseconds } ?? true
-        while !Task.isCancelled {
-            isFresh = await engine.state(of: lane.currency)?.freshness == .fresh
-            guard isFresh else { break }
-            let wanted = BackfillPlan.range(of: step, wantedCount, at: now().wall.wholeSeconds)
-            let known = try await archive.candles(
-                of: lane.currency, step, in: wanted, limit: Int(wantedCount))
-            let plan = plans[lane.currency] ?? BackfillPlan(lane.loaders)
-            guard version == begun,
-                let request = plan.next(
-                    step,
-                    known: Set(known.lazy.filter { !completes || !$0.needsCompletion(step) }.map(\.start)),
-                    wanted: wanted, failed: failed)
-            else { break }
-            let loader = lane.loaders[request.loader]
-            guard await isGranted(loader.market, .candles, within: Self.longestWait),
-                let candles = await load(loader, request, .candles)
-            else {
-                failed.insert(request.loader)
-                continue
-            }
-            try await archive.backfill(candles, of: lane.currency, step)
-            guard version == begun else { break }
-            plans[lane.currency, default: plan].answered(request)
-            count += candles.count
-            if !venues.contains(loader.market.venue) { venues.append(loader.market.venue) }
+        while let answer = try await request(
+            lane, step, in: BackfillPlan.range(of: step, wantedCount, at: now().wall.wholeSeconds),
+            completes: completes, &failed)
+        {
+            count += answer.candles
+            if !venues.contains(answer.venue) { venues.append(answer.venue) }
             do { try await clock.sleep(for: Self.pause) } catch { break }
         }
-        if completes, isFresh, failed.isEmpty { completed[lane.currency, default: [:]][step] = present }
+        if completes, failed.isEmpty { completed[lane.currency, default: [:]][step] = present }
         if count > 0 {
             report(.filled(Filled(currency: lane.currency, step: step, candles: count, venues: venues)))
         }
@@ -303,7 +298,86 @@ package actor Backfill: StateSubscriber {
                 try await archive.candles(of: lane.currency, .minute, in: day, limit: Int(wantedCount)),
                 of: lane.currency)
         }
-        return isFresh && failed.isEmpty
+        return failed.isEmpty
+    }
+
+    /// Requests the first missing candles of a span, and stores them.
+    /// - Parameters:
+    ///   - completes: Whether candles of which too little is known count as missing.
+    ///   - failed: The loaders that are not to be used. One that fails is added; all are, if the price is not current.
+    /// - Returns: `nil` if nothing is missing that can be had now.
+    private func request(
+        _ lane: Lane, _ step: Candle.Step, in wanted: Range<Int64>, completes: Bool, _ failed: inout Set<Int>
+    ) async throws(HistoryError) -> (candles: Int, venue: String)? {
+        let begun = version
+        while !Task.isCancelled {
+            guard await engine.state(of: lane.currency)?.freshness == .fresh else {
+                failed.formUnion(lane.loaders.indices)
+                return nil
+            }
+            let known = try await archive.candles(
+                of: lane.currency, step, in: wanted, limit: Int((wanted.upperBound - wanted.lowerBound) / step.seconds))
+            let plan = plans[lane.currency] ?? BackfillPlan(lane.loaders)
+            let newest = BackfillPlan.range(of: step, 0, at: now().wall.wholeSeconds).upperBound
+            guard version == begun,
+                let request = plan.next(
+                    step,
+                    known: Set(known.lazy.filter { !completes || !$0.needsCompletion(step) }.map(\.start)),
+                    wanted: wanted, before: newest, failed: failed)
+            else { return nil }
+            let loader = lane.loaders[request.loader]
+            guard await isGranted(loader.market, .candles, within: Self.longestWait),
+                let candles = await load(loader, request, .candles)
+            else {
+                failed.insert(request.loader)
+                continue
+            }
+            try await archive.backfill(candles, of: lane.currency, step)
+            guard version == begun else { return nil }
+            plans[lane.currency, default: plan].answered(request)
+            return (candles.count, loader.market.venue)
+        }
+        return nil
+    }
+
+    /// Requests hours that are older than those of ``BackfillPlan/wanted``, from the newest to the oldest: at most one request.
+    /// - Returns: The time to the next one; `nil` if all are known that can be had.
+    func fillOlder() async throws(HistoryError) -> Duration? {
+        let begun = version
+        let hours = BackfillPlan.range(of: .hour, BackfillPlan.allHours, at: now().wall.wholeSeconds)
+        let latest = hours.upperBound - BackfillPlan.olderHours * Candle.Step.hour.seconds
+        func start(_ lane: Lane) -> Int64 { min(older[lane.currency]?.start ?? latest, latest) }
+        var failing: Set<Currency> = []
+        while !Task.isCancelled {
+            let lane = lanes.filter { !$0.loaders.isEmpty && !failing.contains($0.currency) }.max {
+                start($0) < start($1)
+            }
+            guard let lane, start(lane) > hours.lowerBound else { break }
+            let span =
+                max(hours.lowerBound, start(lane) - BackfillPlan.olderHours * Candle.Step.hour.seconds)..<start(lane)
+            var failed: Set<Int> = []
+            let answer = try await request(lane, .hour, in: span, completes: true, &failed)
+            guard version == begun else { break }
+            var known = older[lane.currency] ?? OlderHours(start: span.upperBound)
+            if let answer {
+                known.candles += answer.candles
+                if !known.venues.contains(answer.venue) { known.venues.append(answer.venue) }
+                older[lane.currency] = known
+                return Self.olderPause
+            }
+            guard failed.isEmpty else {
+                failing.insert(lane.currency)
+                continue
+            }
+            known.start = span.lowerBound
+            older[lane.currency] = known
+            if known.start == hours.lowerBound, known.candles > 0 {
+                report(
+                    .filled(
+                        Filled(currency: lane.currency, step: .hour, candles: known.candles, venues: known.venues)))
+            }
+        }
+        return failing.isEmpty ? nil : Self.period
     }
 
     /// Waits until the venue's limits allow a request.

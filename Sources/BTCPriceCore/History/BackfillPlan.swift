@@ -2,6 +2,10 @@
 struct BackfillPlan: Sendable {
     /// The candles that are wanted: a day of minutes, a month of hours, two years of days.
     static let wanted: [(step: Candle.Step, count: Int64)] = [(.day, 730), (.hour, 720), (.minute, 1440)]
+    /// The hours that are wanted in the end, so that every quarter of two years has local days.
+    static let allHours: Int64 = 731 * 24
+    /// How many older hours are looked at together.
+    static let olderHours: Int64 = 720
 
     struct Request: Sendable, Hashable {
         /// The index of the loader.
@@ -31,9 +35,10 @@ struct BackfillPlan: Sendable {
     /// The next request; `nil` if nothing is missing, or no loader has it.
     /// - Parameters:
     ///   - known: The starts of the known candles in ``range(of:_:at:)``.
+    ///   - end: The end of the newest complete candle; `nil` if that is the end of what is wanted.
     ///   - failed: Loaders that are not to be used.
     func next(
-        _ step: Candle.Step, known: Set<Int64>, wanted: Range<Int64>, failed: Set<Int>
+        _ step: Candle.Step, known: Set<Int64>, wanted: Range<Int64>, before end: Int64? = nil, failed: Set<Int>
     ) -> Request? {
         let missing = stride(from: wanted.lowerBound, to: wanted.upperBound, by: Int(step.seconds)).filter {
             !known.contains($0)
@@ -41,7 +46,8 @@ struct BackfillPlan: Sendable {
         let requests = loaders.indices.filter { !failed.contains($0) }.compactMap { index in
             let done = answered[index][step] ?? []
             return request(
-                loaders[index], index, step, missing.filter { start in !done.contains { $0.contains(start) } }, wanted)
+                loaders[index], index, step, missing.filter { start in !done.contains { $0.contains(start) } },
+                end ?? wanted.upperBound)
         }
         // The loader with the fewest requests; if there are several, the one of the first source.
         return requests.min { ($0.count, $0.request.loader) < ($1.count, $1.request.loader) }?.request
@@ -49,10 +55,10 @@ struct BackfillPlan: Sendable {
 
     /// The first request to a loader, and the total number of requests that it would need.
     private func request(
-        _ loader: any CandleLoader, _ index: Int, _ step: Candle.Step, _ missing: [Int64], _ wanted: Range<Int64>
+        _ loader: any CandleLoader, _ index: Int, _ step: Candle.Step, _ missing: [Int64], _ newest: Int64
     ) -> (request: Request, count: Int)? {
         let span = Int64(loader.page) * step.seconds
-        let reach = loader.reach(step, before: wanted.upperBound)
+        let reach = loader.reach(step, before: newest)
         guard let first = missing.first(where: { $0 >= reach }) else { return nil }
         var (count, end) = (0, Int64.min)
         for start in missing where start >= reach && start >= end { (count, end) = (count + 1, start + span) }

@@ -254,8 +254,8 @@ extension SettingKey {
         SettingKey(
             name: "history.backfill", kind: .flag, standard: .flag(true),
             text: """
-                Whether gaps are filled with candles of the configured sources: the last 24 hours in minutes, 30 days in hours and two \
-                years in days. Exchanges then learn when the daemon was off.
+                Whether gaps are filled with candles of the configured sources: the last 24 hours in minutes, two years in days and hours. \
+                Hours older than 30 days are requested once a minute. Exchanges then learn when the daemon was off.
                 """),
     ]
 

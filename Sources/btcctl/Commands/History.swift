@@ -51,7 +51,7 @@ enum History {
                 was requested from it and not checked. Seconds are kept for the last hour. Days are in UTC, without --day-zone. A \
                 candle that covers only a part of its span, or has prices in doubt, says so.
 
-                --ledger prints the last price of each local day (by default of 30 days), or of each --step, at the last second                 of it. What is not over is left out. What is to be known of a price is a comment.
+                --ledger prints the last price of each local day (by default of 30 days), or of each --step, at the last second of it. What is not over is left out. What is to be known of a price is a comment.
 
                 Exit status: 0 with at least one candle, 1 with none, 64 for a wrong command line, 69 if the daemon can't be \
                 reached, 74 if standard output can't be written.
