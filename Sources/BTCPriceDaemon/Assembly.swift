@@ -82,12 +82,12 @@ struct Assembly {
         let streams = StreamControl(engine: engine, activity: activity, now: now)
         let rateFile = RateFile(stateDirectory: settings.directories.state)
         let background = { BackgroundWork(clock: loop.clock, executor: loop.executor) }
-        let (observing, rating, searching) = (background(), background(), background())
+        let (observing, rating, searching, dating) = (background(), background(), background(), background())
         let rates = RateKeeper(
             engine: engine, store: rateFile, background: rating, clock: loop.clock, now: now,
             report: { reporter.report($0) })
         let control = TickControl(
-            ticker: ticker, background: [observing, rating, searching], activity: activity, now: now,
+            ticker: ticker, background: [observing, rating, searching, dating], activity: activity, now: now,
             report: { reporter.report($0) })
         let past = archive.flatMap { archive in
             history.map { history in
@@ -95,13 +95,20 @@ struct Assembly {
                     engine: engine, history: history, archive: archive,
                     background: searching, clock: loop.clock, now: { historyClock.now },
                     report: { reporter.report($0) })
+                let rateHistory = RateHistoryKeeper(
+                    engine: engine, store: rateFile, background: dating, clock: loop.clock,
+                    now: { historyClock.now }, report: { reporter.report($0) })
                 let calls = HistoryCalls(
                     history: history, store: archive,
                     fetch: { currency, seconds, user in
                         if await control.ticking == .paused { return .failed(seconds, "the ticks are paused") }
                         return await backfill.fetch(currency, at: seconds, for: user)
+                    },
+                    derivation: { currency in
+                        guard let base = await engine.derivations[currency] else { return nil }
+                        return (base, await rateHistory.history)
                     }, now: { historyClock.now })
-                return (backfill: backfill, calls: calls)
+                return (backfill: backfill, calls: calls, rates: rateHistory)
             }
         }
         let reloads = isReloadWanted ? Replaceable(StatusMessage.Reloads()) : nil
@@ -126,7 +133,8 @@ struct Assembly {
         for price in stored.prices { await engine.restore(price) }
         let parts = Parts(
             running: running, client: client, engine: engine, ticker: ticker, history: archive,
-            backfill: past?.backfill, streams: streams, rates: rates, control: control, server: server, level: level,
+            backfill: past?.backfill, streams: streams, rates: rates, rateHistory: past?.rates,
+            control: control, server: server, level: level,
             now: now, logger: logger)
         await parts.apply(settings, sources)
         archive?.open(
@@ -172,7 +180,10 @@ struct Assembly {
                 manager: manager, server: server, heartbeat: heartbeat, isPaused: { await ticker.isPaused },
                 running: running, clock: loop.clock, now: now),
         ]
-        if let backfill = past?.backfill { services.append(BackgroundService { await backfill.run() }) }
+        if let past {
+            services.append(BackgroundService { await past.backfill.run() })
+            services.append(BackgroundService { await past.rates.run() })
+        }
         if let reload, let reloads {
             services.append(
                 ReloadService(

@@ -8,6 +8,8 @@ struct HistoryCalls: Sendable {
     let store: HistoryStore
     /// Requests minutes that contain moments from an exchange.
     let fetch: @Sendable (Currency, _ seconds: [Int64], _ user: UInt32) async -> Backfill.Fetched
+    /// The currency that one without markets is derived from, and the rates of past days, as far as they are known; `nil` for any other one.
+    let derivation: @Sendable (Currency) async -> (base: Currency, rates: RateHistory?)?
     /// The history's time.
     let now: TimeSource
 
@@ -17,18 +19,19 @@ struct HistoryCalls: Sendable {
     func answer(to call: HistoryCall, of user: UInt32, kept: [Currency]) async -> CallAnswer {
         let named = call.currency.map(Currency.init(rawValue:)) ?? kept[0]
         guard let currency = named else { return CallAnswer(.noSuchCurrency(call.currency ?? "", kept: kept)) }
+        let past = Past(currency, await derivation(currency))
         do throws(HistoryError) {
             switch call {
-            case .getHistory(let query): return try await candles(query, of: currency, for: user)
+            case .getHistory(let query): return try await candles(query, of: past, for: user)
             case .getPriceAt(let time, _, let fetches):
-                let (prices, wait) = try await prices(at: [time], in: currency, fetches: fetches, for: user)
+                let (prices, wait) = try await prices(at: [time], in: past, fetches: fetches, for: user)
                 let busy = wait.map {
                     "user \(user) has requested as much as one may: try again in \(($0 + 999) / 1000) s"
                 }
                 return CallAnswer(
                     .priceAt(prices[0].known, in: currency.rawValue, notFetched: prices[0].notFetched ?? busy))
             case .getPricesAt(let times, _, let fetches):
-                let (prices, wait) = try await prices(at: times, in: currency, fetches: fetches, for: user)
+                let (prices, wait) = try await prices(at: times, in: past, fetches: fetches, for: user)
                 return CallAnswer(.pricesAt(prices, in: currency.rawValue, wait: wait))
             case .getDay: return CallAnswer(.day(history.day(of: currency, at: now()), of: currency.rawValue))
             }
@@ -38,7 +41,7 @@ struct HistoryCalls: Sendable {
     }
 
     private func candles(
-        _ query: HistoryQuery, of currency: Currency, for user: UInt32
+        _ query: HistoryQuery, of past: Past, for user: UInt32
     ) async throws(HistoryError) -> CallAnswer {
         let to = query.to ?? Timestamp(milliseconds: now().wall.milliseconds + 1)
         let from = query.from ?? Timestamp(milliseconds: to.milliseconds - Candle.Step.day.seconds * 1000)
@@ -49,10 +52,10 @@ struct HistoryCalls: Sendable {
         // One candle more than the batch shows whether another batch follows.
         var candles: [Candle]
         if query.step == .second {
-            candles = history.seconds(of: currency, in: range, limit: batch + 1)
+            candles = history.seconds(of: past.stored, in: range, limit: batch + 1)
         } else {
             candles = try await store.candles(
-                of: currency, query.step, in: range, limit: batch + 1, for: user)
+                of: past.stored, query.step, in: range, limit: batch + 1, for: user)
         }
         var next: Timestamp?
         if candles.count > batch {
@@ -65,7 +68,7 @@ struct HistoryCalls: Sendable {
                 more: true)
         }
         return CallAnswer(
-            .history(candles, of: currency.rawValue, query.step, next: next),
+            .history(candles.compactMap(past.candle), of: past.currency.rawValue, query.step, next: next),
             next: later.map { .history(.getHistory($0)) })
     }
 
@@ -73,15 +76,15 @@ struct HistoryCalls: Sendable {
     /// - Parameter fetches: Whether minutes of which too little is known are requested from an exchange.
     /// - Returns: Also after what time the minutes may be requested that have not been, milliseconds; `nil` if there are none.
     private func prices(
-        at times: [Timestamp], in currency: Currency, fetches: Bool, for user: UInt32
+        at times: [Timestamp], in past: Past, fetches: Bool, for user: UInt32
     ) async throws(HistoryError) -> (prices: [MomentMessage], wait: Int64?) {
-        var known = try await prices(at: times, in: currency, for: user)
+        var known = try await prices(at: times, in: past, for: user)
         let missing = times.indices.filter { known[$0]?.isCoarse ?? true }
         guard fetches, !missing.isEmpty else { return (zip(times, known).map { MomentMessage($0, $1) }, nil) }
         let present = now().wall
-        let past = missing.filter { times[$0] <= present }
-        let fetched = past.isEmpty ? .init() : await fetch(currency, past.map { times[$0].lastSecond }, user)
-        for (index, price) in zip(past, try await prices(at: past.map { times[$0] }, in: currency, for: user)) {
+        let over = missing.filter { times[$0] <= present }
+        let fetched = over.isEmpty ? .init() : await fetch(past.stored, over.map { times[$0].lastSecond }, user)
+        for (index, price) in zip(over, try await prices(at: over.map { times[$0] }, in: past, for: user)) {
             known[index] = price
         }
         let prices = times.indices.map { index in
@@ -95,7 +98,7 @@ struct HistoryCalls: Sendable {
     }
 
     private func prices(
-        at times: [Timestamp], in currency: Currency, for user: UInt32
+        at times: [Timestamp], in past: Past, for user: UInt32
     ) async throws(HistoryError) -> [PriceAt?] {
         let present = now().wall
         var known = [PriceAt?](repeating: nil, count: times.count)
@@ -103,19 +106,42 @@ struct HistoryCalls: Sendable {
         for (index, time) in times.enumerated() where time <= present {
             let second = time.lastSecond
             // Before the tick of a second, the price of the one before is shown.
-            if let candle = history.seconds(of: currency, in: second - 1..<second + 1).last {
-                known[index] = PriceAt(candle, .second, at: second)
+            if let candle = history.seconds(of: past.stored, in: second - 1..<second + 1).last {
+                known[index] = past.candle(candle).map { PriceAt($0, .second, at: second) }
             } else {
                 stored.append(index)
             }
         }
         guard !stored.isEmpty else { return known }
         let seconds = stored.map { times[$0].lastSecond }
-        let candles = try await store.candles(of: currency, at: seconds, for: user)
+        let candles = try await store.candles(of: past.stored, at: seconds, for: user)
         for (index, found) in zip(stored, candles) {
-            known[index] = found.map { PriceAt($0, $1, at: times[index].lastSecond) }
+            guard let (candle, step) = found else { continue }
+            known[index] = past.candle(candle).map { PriceAt($0, step, at: times[index].lastSecond) }
         }
         return known
+    }
+}
+
+/// Where the past of a currency is.
+private struct Past {
+    let currency: Currency
+    /// The currency whose candles are stored.
+    let stored: Currency
+    /// The rates of the days between the two; `nil` if it is the same currency, or none are known.
+    private let rates: RateHistory?
+
+    init(_ currency: Currency, _ derivation: (base: Currency, rates: RateHistory?)?) {
+        self.currency = currency
+        (stored, rates) = derivation ?? (currency, nil)
+    }
+
+    /// A stored candle as one of the currency; `nil` if no rate of its day is known.
+    func candle(_ stored: Candle) -> Candle? {
+        guard currency != self.stored else { return stored }
+        return rates?.rate(of: currency, per: self.stored, on: RateHistory.day(of: stored.start)).flatMap {
+            stored.derived($0, in: currency)
+        }
     }
 }
 

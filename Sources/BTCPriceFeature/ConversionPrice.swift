@@ -23,8 +23,8 @@ package struct ConversionPrice: Sendable, Hashable {
 
     /// The price of a moment.
     package init(_ candle: Candle, _ price: Price, isCoarse: Bool, in currency: Currency) {
-        (value, self.currency, isDerived) = (price, currency, false)
-        isApproximate = isCoarse || candle.isInDoubt
+        (value, self.currency, isDerived) = (price, currency, candle.isDerived)
+        isApproximate = isCoarse || candle.isInDoubt || candle.isDerived
         range = isCoarse ? candle.low...candle.high : nil
     }
 

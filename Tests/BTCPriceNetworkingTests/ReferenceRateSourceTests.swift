@@ -57,6 +57,36 @@ import Testing
         #expect(table(body, of: "frankfurter") == "AED 3.586 of 2022-10-03")
     }
 
+    @Test func `the rates of past days are requested for the wanted currencies, and what is not one is left out`()
+        throws
+    {
+        let source = try #require(ReferenceRateSource.all.last)
+        let czk = try #require(Currency(rawValue: "CZK"))
+        #expect(
+            source.target(of: .init(currencies: [czk, .usd], days: 18_993...19_358))
+                == "/v2/rates?base=EUR&from=2022-01-01&to=2023-01-01&quotes=CZK,USD")
+        let body = """
+            [{"date":"2022-10-03","base":"EUR","quote":"CZK","rate":24.5},{"date":"2022-10-04","base":"EUR","quote":"CZK","rate":24.6},
+            {"date":"2022-10-04","base":"EUR","quote":"USD","rate":0.98},{"date":"2022-10-04","base":"EUR","quote":"PLN","rate":4.8},
+            {"date":"2022-10-05","base":"EUR","quote":"CZK","rate":24.7},{"date":"2022-10-05","base":"EUR","quote":"CZK","rate":25.7},
+            {"date":"2022-10-06","base":"USD","quote":"CZK","rate":24.6},{"date":"2022-10-09","base":"EUR","quote":"CZK","rate":24.6},
+            {"date":7,"base":"EUR","quote":"CZK","rate":24.6},{"base":"EUR","quote":"CZK","rate":24.6},null,
+            {"date":"2022-10-07","base":"EUR","quote":"CZK","rate":"none"}]
+            """
+        let rates = try source.rates(
+            in: HTTPResponse(status: 200, body: Array(body.utf8)), of: [czk, .usd], at: Self.present)
+        #expect(
+            Set(rates.map { "\($0.currency) \($0.day) \($0.value)" }) == [
+                "CZK 19268 24.5", "CZK 19269 24.6", "USD 19269 0.98",
+            ])
+        for (status, body) in [(200, "{}"), (200, "{\"message\":\"not found\"}"), (404, "[]"), (200, "<html>")] {
+            #expect(throws: PriceLoadingError.self, "\(body)") {
+                try source.rates(in: HTTPResponse(status: status, body: Array(body.utf8)), of: [czk], at: Self.present)
+            }
+        }
+        #expect(ReferenceRateSource.all[0].description.history == nil)
+    }
+
     @Test func `a row that is not valid costs its currency only`() {
         let rows = """
             <Cube currency='CZK' rate='24.527'/><Cube currency='HUF' rate='N/A'/><Cube currency='PLN'/>
@@ -109,6 +139,18 @@ import Testing
         (
             "url = \"http://a.example/x\"\nbase = \"EUR\"\nprice = \"/r/{QUOTE}\"\ntime = \"/d\"\ntime-is = \"book\"",
             "must begin with https://"
+        ),
+        (
+            "url = \"https://a.example/x\"\nbase = \"EUR\"\nprice = \"/r/{QUOTE}\"\ntime = \"/d\"\ntime-is = \"book\"\nhistory = \"/{FROM}..{TO}\"",
+            "needs a row for each rate"
+        ),
+        (
+            "url = \"https://a.example/x\"\nbase = \"EUR\"\nprice = \"/r/{QUOTE}\"\ntime = \"/d\"\ntime-is = \"book\"\nhistory = \"/{FROM}\"",
+            "with {FROM} and {TO}"
+        ),
+        (
+            "url = \"https://a.example/x\"\nbase = \"EUR\"\nprice = \"/r/{QUOTE}\"\ntime = \"/d\"\ntime-is = \"book\"\nhistory = \"/{FROM}{TO}{names}\"",
+            "is not a placeholder here"
         ),
     ])
     func `a description with a mistake is refused with what to do`(text: String, problem: String) throws {

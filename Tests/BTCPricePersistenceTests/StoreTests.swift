@@ -533,6 +533,28 @@ import Testing
         #expect(RateFile(stateDirectory: directory.path).load() == [table])
     }
 
+    @Test func `the rates of past days are read back, without what is not valid`() throws {
+        let history = RateHistory(
+            "frankfurter", of: .eur, [.usd: .init(days: 100...200, rates: [100: Price(116, scale: 2), 150: 1])])
+        let file = RateFile(stateDirectory: directory.path)
+        #expect(file.loadHistory() == nil)
+        file.save(history)
+        file.flush()
+        #expect(RateFile(stateDirectory: directory.path).loadHistory() == history)
+        let path = "\(directory.path)/rate-history.json"
+        let text = """
+            {"source": "frankfurter", "base": "EUR", "currencies": {"USD": {"from": 8640000000, "until": 17280000000,
+            "rates": [["1.16", 8640000000], ["1", 12960000000], [1, 0], ["0", 0], ["2"], 7]}, "XXX": {"from": 0, "until": 0},
+            "CZK": {"from": 86400000, "until": 0}, "PLN": 7}}
+            """
+        try FileSystem.replace(path, with: Array(text.utf8), sync: false)
+        #expect(file.loadHistory() == history)
+        for text in ["", "[]", #"{"source": 7, "base": "EUR", "currencies": {}}"#] {
+            try FileSystem.replace(path, with: Array(text.utf8), sync: false)
+            #expect(file.loadHistory() == nil)
+        }
+    }
+
     @Test func `a rate or a source that is not valid is left out of an earlier version's file`() throws {
         let text = """
             {"ecb": {"base": "EUR", "received": 0, "rates": {"CZK": [24.5, 0], "XXX": ["1", 0], "USD": ["1.16", 0], "HUF": 7}},

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Prices that are derived from another currency's by a reference rate, and prices that a reference rate checks."""
 
+import datetime
+import json
 import os
 import subprocess
 import time
@@ -79,11 +81,12 @@ def _():
     gateway = Gateway(place.socket)
     equal(gateway.get("/v1/price?currency=HUF").json["derived"]["rateDate"], day())
     gateway.stop()
-    # No market, so no candles.
+    # Without history.backfill no past rates are requested.
     equal(btcctl(place, "history", "-c", "HUF", "--json").out.count('"close"'), 0)
     for words in (["history"], ["at", "1h"], ["chart"]):
         none = btcctl(place, *words, "-c", "HUF")
-        equal((none.status, none.err), (1, "btcctl: No price is recorded: the price in HUF is derived, and has no history.\n"), words)
+        equal((none.status, none.err), (1, "btcctl: No price is recorded: the price in HUF is derived, and no reference rate of that time is known.\n"), words)
+    equal(server.past, [])
     equal(out("sources").out, "No source is known: the price may be derived from another currency's.\n")
     # The price of the euro is uncertain, too.
     share = lambda state: Decimal(state["uncertainty"]["plusMinus"]) / value
@@ -100,6 +103,52 @@ def _():
     contains(status, made_of)
     stop(daemon, simulator, server)
     return f"± {share(settled) * 100:.2f} %"
+
+
+@scenario("a derived currency has a past: each candle by the reference rate of its day, marked as derived, also over a restart", beside=True)
+def _():
+    server, simulator, place = RateServer(), Simulator("--seed", "9"), Place()
+    daemon = start(place, simulator, server, ["USD", "HUF"], backfill=True)
+    becomes(place, "HUF", is_derived, "a derived price")
+
+    def days(code):
+        rows = btcctl(place, "history", "-c", code, "--since", "300d", "--step", "1d", "--json").out.splitlines()
+        return {row["start"]: row for row in map(json.loads, rows) if "start" in row}
+    forints = wait_until(lambda: len(d := days("HUF")) > 299 and d, seconds=90, what=lambda: f"the days; {server.past}, {daemon.lines[-3:]}")
+    euros = days("EUR")
+    equal(set(forints) - set(euros), set())
+    for start_of_day, candle in forints.items():
+        date = datetime.datetime.fromtimestamp(start_of_day / 1000, datetime.timezone.utc).date()
+        while not (rate := server.past_rate("HUF", date)):
+            date -= datetime.timedelta(1)
+        if date == datetime.datetime.now(datetime.timezone.utc).date():
+            continue
+        for name in ("open", "high", "low", "close"):
+            equal(Decimal(candle[name]), (Decimal(euros[start_of_day][name]) * Decimal(str(rate))).quantize(Decimal("0.01")), (date, name))
+        equal((candle["origin"], candle["currency"]), ("derived", "HUF"))
+    today = datetime.datetime.now(datetime.timezone.utc).date()
+    equal(server.past[0], f"/v2/rates?base=EUR&from={today - datetime.timedelta(365)}&to={today}&quotes=HUF")
+    shown = btcctl(place, "at", "100d", "0.5btc", "-c", "HUF")
+    contains(shown.out, "; derived)")
+    contains(shown.out, " ≈ HUF ")
+    contains(shown.out, "derived from another currency's by the reference rate of the day")
+    minute = wait_until(
+        lambda: (known := btcctl(place, "at", "3h", "-c", "HUF", "--json").json.get("at")) and known["step"] == "minute" and known, seconds=60, what="the minutes")
+    equal((minute["candle"]["origin"], minute["approximate"]), ("derived", True))
+    table = subprocess.run([BINARIES / "btcctl", "at", "--socket", place.socket, "--csv", "-", "-c", "HUF"], input="2026-01-05T12:00Z,0.5 btc\n", capture_output=True, text=True)
+    contains(table.stdout, ",HUF,day,")
+    contains(table.stdout, ",derived,")
+    fetched = btcctl(place, "at", "100d", "-c", "HUF", "--fetch", "--json").json["at"]
+    equal((fetched["step"], fetched["candle"]["origin"]), ("minute", "derived"))
+    equal(btcctl(place, "chart", "-c", "HUF", "--span", "30d").status, 0)
+    daemon.stop()
+    asked = len(server.past)
+    daemon = start(place, simulator, None, ["USD", "HUF"], server.tables())
+    becomes(place, "HUF", is_derived, "a derived price after a restart")
+    equal(days("HUF").keys(), forints.keys())
+    assert len(server.past) == asked, "history.backfill is false"
+    stop(daemon, simulator, server)
+    return f"{len(forints)} days"
 
 
 @scenario("a source of rates that a user describes is tried, used, and replaces a built-in one", beside=True)

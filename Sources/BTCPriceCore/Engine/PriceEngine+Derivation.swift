@@ -25,6 +25,14 @@ extension PriceEngine {
         }
     }
 
+    /// The currencies without markets of their own, each with the one that it is derived from.
+    package var derivations: [Currency: Currency] {
+        tracked.reduce(into: [:]) { derivations, tracked in
+            guard tracked.plan.derivation == .always, let base = base(of: tracked) else { return }
+            derivations[tracked.currency] = base.currency
+        }
+    }
+
     /// The currency that another one is derived from: the nearest, or if that is not kept, the other one that has reference rates.
     func base(of tracked: TrackedCurrency) -> TrackedCurrency? {
         guard tracked.plan.derivation != .never, let nearest = tracked.currency.nearest else { return nil }

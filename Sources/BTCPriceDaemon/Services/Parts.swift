@@ -18,6 +18,8 @@ struct Parts: Sendable {
     let backfill: Backfill?
     let streams: StreamControl
     let rates: RateKeeper
+    /// `nil` if no history is kept.
+    let rateHistory: RateHistoryKeeper?
     let control: TickControl
     let server: PriceServer
     let level: Replaceable<Logger.Level>
@@ -41,6 +43,7 @@ struct Parts: Sendable {
         await ticker.change(settings.intervals)
         await streams.change(settings.changeInterval)
         await rates.change(sources.rates)
+        await rateHistory?.change(settings.history?.isBackfilled == true ? sources.rateHistory : nil)
         await control.change(idleAfter: settings.pauseWhenIdle)
         if let kept = settings.history { history?.change(kept.store) }
         level.value = settings.logLevel

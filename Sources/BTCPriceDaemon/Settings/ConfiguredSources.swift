@@ -23,6 +23,8 @@ struct ConfiguredSources: Sendable {
     var off: Set<String>
     /// The sources of reference rates, in their order.
     private(set) var rates: [any ReferenceRateLoader] = []
+    /// The first of them that has the rates of past days; `nil` if none has.
+    private(set) var rateHistory: (any RateHistoryLoader)?
 
     /// - Parameter off: The sources that are switched off.
     /// - Throws: ``StartFailure`` if a credential can't be read.
@@ -81,7 +83,9 @@ struct ConfiguredSources: Sendable {
                 Self.tellOfMissing(credential, of: source.name, logger)
                 continue
             }
-            rates.append(source.loader(source.access(client, key: key), now: now))
+            let access = source.access(client, key: key)
+            rates.append(source.loader(access, now: now))
+            rateHistory = rateHistory ?? source.historyLoader(access, now: now)
         }
         for index in all.indices {
             let currency = all[index].settings

@@ -29,7 +29,8 @@ extension ExchangeDescription {
         }
         self.name = name
         // First: a misspelled key is else reported as a missing one.
-        try table.finish(known: Self.keys.filter { !isOfRates || $0 != "markets" } + (isOfRates ? ["base"] : []))
+        try table.finish(
+            known: Self.keys.filter { !isOfRates || $0 != "markets" } + (isOfRates ? ["base", "history"] : []))
         let url = try table.required("url", example: "\"https://api.example.com/ticker?pair={name}\"")
         let (base, target) = try Self.parts(of: url, "url", table)
         (baseURL, self.target) = (base, target)
@@ -99,6 +100,16 @@ extension ExchangeDescription {
             upstream: try table.text("upstream"))
         guard !isOfRates || timeMeaning == .book else {
             throw table.error("time", "must be the place of the day of the rates, with time-is = \"book\"")
+        }
+        history = try table.text("history")
+        if let history {
+            guard history.hasPrefix("/"), ["{FROM}", "{TO}"].allSatisfy(history.holds) else {
+                throw table.error("history", "must be a path after the host of url, with {FROM} and {TO} for the days")
+            }
+            try Self.checkPlaceholders(history, of: Placeholders.ofHistory, "history", table)
+            guard self.row != nil, time.flatMap(Place.init)?.isInBody == false else {
+                throw table.error("history", "needs a row for each rate, with its day: row, and time in the row")
+            }
         }
         try check(table)
     }

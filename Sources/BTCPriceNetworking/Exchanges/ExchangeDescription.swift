@@ -89,6 +89,8 @@ package struct ExchangeDescription: Sendable {
     package let baseURL: String
     /// The path and the query, with placeholders.
     package let target: String
+    /// The path and the query of the rates of past days, with placeholders; `nil` if a source of rates has none.
+    let history: String?
     /// The base URL to use if the first one responds with status 451.
     package let secondURL: String?
     let headers: [(name: String, value: String)]
@@ -214,6 +216,8 @@ struct Placeholders: Sendable {
     static let ofNames = ["BASE", "base", "QUOTE", "quote", "Quote"]
     /// Those of a URL.
     static let ofRequests = ofNames + ["name", "names"]
+    /// Those of a request for the rates of past days.
+    static let ofHistory = ["BASE", "FROM", "TO", "QUOTES"]
     /// Those of a place in a body.
     static let ofBodies = ofNames + ["name", "key"]
 

@@ -70,6 +70,27 @@ struct TickerReader: Sendable {
         throw response.status == 200 ? description.meaning(of: text, [text], response) ?? failure : failure
     }
 
+    /// The prices of each day in a response that has rows of several days. What can't be read is left out.
+    /// - Throws: If the body is an error, or has no array of rows.
+    func days(_ response: HTTPResponse) throws(PriceLoadingError) -> [LoadedPrice] {
+        let body = try description.body(of: response)
+        guard let rows = rows(in: body), let day = description.time.flatMap(Place.init) else {
+            throw .invalidData("there is no array of rows")
+        }
+        var days: [String: [String: [JSONValue]]] = [:]
+        for (name, elements) in rows.named {
+            for element in elements {
+                guard let text = day.value(in: element, body)?.stringValue else { continue }
+                days[text, default: [:]][name, default: []].append(element)
+            }
+        }
+        return days.values.flatMap { named in
+            places.compactMap { places in
+                try? price(places, in: body, Rows(all: [], named: named), response)
+            }
+        }
+    }
+
     /// What is at each place, a line each: for who writes a description.
     func findings(_ response: HTTPResponse) -> [String] {
         guard let body = description.parsed(response) else { return [] }

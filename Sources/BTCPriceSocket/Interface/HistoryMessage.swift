@@ -70,8 +70,8 @@ package struct PriceAt: Sendable, Hashable {
     /// Whether the price at the moment may be another one of the candle's range: it is longer than a minute, or covers too little of one.
     package var isCoarse: Bool { step > .minute || !candle.isEnough(step) }
 
-    /// Whether the price is coarse or in doubt.
-    package var isApproximate: Bool { isCoarse || candle.isInDoubt }
+    /// Whether the price is coarse, in doubt or derived.
+    package var isApproximate: Bool { isCoarse || candle.isInDoubt || candle.isDerived }
 
     /// Whether this is less than what is known of a whole candle of a step.
     package func isLess(than longest: Candle.Step) -> Bool { step > longest || longest <= .minute && isCoarse }

@@ -78,7 +78,8 @@ struct HistoryText {
     /// A line of a journal.
     func ledger(_ candle: Candle, _ ledger: Ledger) -> String {
         ledger.line(
-            candle.close, at: Timestamp(milliseconds: (end(of: candle) - 1) * 1000), currency, notes(on: candle))
+            candle.close, at: Timestamp(milliseconds: (end(of: candle) - 1) * 1000), currency,
+            notes(on: candle) + (candle.isDerived ? [Candle.derived] : []))
     }
 
     /// When a candle ends, in Unix seconds.
@@ -101,7 +102,9 @@ struct HistoryText {
     func line(_ known: PriceAt, at time: Timestamp) -> String {
         let price = MoneyFormatter().string(from: known.price, currency: currency)
         let range = known.isCoarse ? range(of: known.candle) : nil
-        let qualifiers = [range, known.candle.isInDoubt ? "unconfirmed" : nil].compactMap(\.self)
+        let qualifiers = [
+            range, known.candle.isInDoubt ? "unconfirmed" : nil, known.candle.isDerived ? "derived" : nil,
+        ].compactMap(\.self)
         return PriceTexts.line(
             timestamps.string(from: time),
             known.isApproximate ? "about \(price) (\(qualifiers.joined(separator: "; ")))" : price)
@@ -126,6 +129,7 @@ struct HistoryText {
             switch candle.origin {
             case Candle.own: "own prices, \(candle.fresh) of \(candle.ticks) ticks"
             case Candle.mixed: "of several origins, not all checked"
+            case Candle.derived: "derived from another currency's by the reference rate of the day"
             default: "from \(candle.origin), not checked"
             }
         let name = step.rawValue.prefix(1).uppercased() + step.rawValue.dropFirst()

@@ -4,6 +4,7 @@ import datetime
 import http.server
 import json
 import threading
+import urllib.parse
 
 from .btcpriced import ROOT
 
@@ -22,13 +23,20 @@ class RateServer:
         self.rates = {"ecb": dict(rates or RATES), "frankfurter": dict(rates or RATES)}
         self.status = {"ecb": 200, "frankfurter": 200}
         self.requests = {"ecb": 0, "frankfurter": 0}
+        # The queries for past days.
+        self.past = []
         server = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_GET(self):
+                query = urllib.parse.parse_qs(urllib.parse.urlparse(self.path).query)
                 name = "ecb" if "eurofxref" in self.path else "frankfurter"
-                server.requests[name] += 1
-                body = getattr(server, name)().encode()
+                if "from" in query:
+                    server.past.append(self.path)
+                    body = server.history(*(query[key][0] for key in ("from", "to", "quotes"))).encode()
+                else:
+                    server.requests[name] += 1
+                    body = getattr(server, name)().encode()
                 self.send_response(server.status[name])
                 if server.status[name] in (301, 302):
                     self.send_header("Location", "https://moved.example/")
@@ -49,6 +57,17 @@ class RateServer:
     def frankfurter(self):
         return json.dumps([{"date": day(), "base": "EUR", "quote": code, "rate": float(rate)}
                            for code, rate in self.rates["frankfurter"].items()])
+
+    @staticmethod
+    def past_rate(code, date):
+        """The rate of a working day, which differs from day to day; None at weekends."""
+        return None if date.weekday() > 4 else round(float(RATES[code]) * (1 + date.toordinal() % 10 / 1000), 6)
+
+    def history(self, start, end, quotes):
+        start, end = (datetime.date.fromisoformat(text) for text in (start, end))
+        days = [start + datetime.timedelta(number) for number in range((end - start).days + 1)]
+        return json.dumps([{"date": each.isoformat(), "base": "EUR", "quote": code, "rate": self.past_rate(code, each)}
+                           for each in days for code in quotes.split(",") if self.past_rate(code, each)])
 
     def tables(self):
         """The descriptions that are built in, at this server."""
