@@ -50,17 +50,15 @@ struct HistoryCalls: Sendable {
         let range = start..<max(start, to.firstSecond)
         let batch = min(query.limit ?? .max, HistoryQuery.batch)
         // One candle more than the batch shows whether another batch follows.
-        var candles: [Candle]
-        if query.step == .second {
-            candles = history.seconds(of: past.stored, in: range, limit: batch + 1)
-        } else {
-            candles = try await store.candles(
-                of: past.stored, query.step, in: range, limit: batch + 1, for: user)
+        var found = try await stored(query.step, of: past.currency, in: range, limit: batch + 1, for: user)
+        let isOwn = Set(found.map(\.start))
+        if let base = past.base {
+            found += try await stored(query.step, of: base, in: range, limit: batch + 1, for: user)
+                .filter { !isOwn.contains($0.start) }
+            found.sort { $0.start < $1.start }
         }
-        var next: Timestamp?
-        if candles.count > batch {
-            next = Timestamp(milliseconds: candles.removeLast().start * 1000)
-        }
+        let next = found.count > batch ? Timestamp(milliseconds: found[batch].start * 1000) : nil
+        let candles = found.prefix(batch).compactMap { isOwn.contains($0.start) ? $0 : past.derived($0) }
         var later: HistoryQuery?
         if let next, query.more, query.limit.map({ $0 > batch }) ?? true {
             later = HistoryQuery(
@@ -68,8 +66,16 @@ struct HistoryCalls: Sendable {
                 more: true)
         }
         return CallAnswer(
-            .history(candles.compactMap(past.candle), of: past.currency.rawValue, query.step, next: next),
+            .history(candles, of: past.currency.rawValue, query.step, next: next),
             next: later.map { .history(.getHistory($0)) })
+    }
+
+    private func stored(
+        _ step: Candle.Step, of currency: Currency, in range: Range<Int64>, limit: Int, for user: UInt32
+    ) async throws(HistoryError) -> [Candle] {
+        step == .second
+            ? history.seconds(of: currency, in: range, limit: limit)
+            : try await store.candles(of: currency, step, in: range, limit: limit, for: user)
     }
 
     /// What is known of some moments.
@@ -78,70 +84,104 @@ struct HistoryCalls: Sendable {
     private func prices(
         at times: [Timestamp], in past: Past, fetches: Bool, for user: UInt32
     ) async throws(HistoryError) -> (prices: [MomentMessage], wait: Int64?) {
-        var known = try await prices(at: times, in: past, for: user)
-        let missing = times.indices.filter { known[$0]?.isCoarse ?? true }
-        guard fetches, !missing.isEmpty else { return (zip(times, known).map { MomentMessage($0, $1) }, nil) }
         let present = now().wall
-        let over = missing.filter { times[$0] <= present }
-        let fetched = over.isEmpty ? .init() : await fetch(past.stored, over.map { times[$0].lastSecond }, user)
-        for (index, price) in zip(over, try await prices(at: over.map { times[$0] }, in: past, for: user)) {
-            known[index] = price
+        var known = try await stored(at: times, in: past, for: user)
+        var fetched = Backfill.Fetched()
+        let missing = times.indices.filter { times[$0] <= present && !known[$0].isPrecise }
+        if fetches, !missing.isEmpty {
+            fetched = await fetch(past.base ?? past.currency, missing.map { times[$0].lastSecond }, user)
+            let again = try await stored(at: missing.map { times[$0] }, in: past, for: user)
+            for (index, now) in zip(missing, again) { known[index] = now }
         }
-        let prices = times.indices.map { index in
-            let isWanted = known[index]?.isCoarse ?? true
-            let reason =
-                times[index] > present
-                ? "it is in the future" : fetched.failures[Candle.Step.minute.start(of: times[index].lastSecond)]
-            return MomentMessage(times[index], known[index], notFetched: isWanted ? reason : nil)
+        let prices = zip(times, known).map { time, known in
+            let price = past.price(known, at: time.lastSecond)
+            var reason: String?
+            if fetches, price?.isCoarse ?? true {
+                reason =
+                    time > present
+                    ? "it is in the future"
+                    : known.isPrecise
+                        ? "no reference rate of its day is known"
+                        : fetched.failures[Candle.Step.minute.start(of: time.lastSecond)]
+            }
+            return MomentMessage(time, price, notFetched: reason)
         }
         return (prices, fetched.wait)
     }
 
-    private func prices(
+    private func stored(
         at times: [Timestamp], in past: Past, for user: UInt32
+    ) async throws(HistoryError) -> [Known] {
+        var known = try await stored(at: times, of: past.currency, for: user).map { Known(own: $0) }
+        guard let base = past.base else { return known }
+        for (index, price) in try await stored(at: times, of: base, for: user).enumerated() {
+            known[index].base = price
+        }
+        return known
+    }
+
+    private func stored(
+        at times: [Timestamp], of currency: Currency, for user: UInt32
     ) async throws(HistoryError) -> [PriceAt?] {
         let present = now().wall
         var known = [PriceAt?](repeating: nil, count: times.count)
-        var stored: [Int] = []
+        var others: [Int] = []
         for (index, time) in times.enumerated() where time <= present {
             let second = time.lastSecond
             // Before the tick of a second, the price of the one before is shown.
-            if let candle = history.seconds(of: past.stored, in: second - 1..<second + 1).last {
-                known[index] = past.candle(candle).map { PriceAt($0, .second, at: second) }
+            if let candle = history.seconds(of: currency, in: second - 1..<second + 1).last {
+                known[index] = PriceAt(candle, .second, at: second)
             } else {
-                stored.append(index)
+                others.append(index)
             }
         }
-        guard !stored.isEmpty else { return known }
-        let seconds = stored.map { times[$0].lastSecond }
-        let candles = try await store.candles(of: past.stored, at: seconds, for: user)
-        for (index, found) in zip(stored, candles) {
-            guard let (candle, step) = found else { continue }
-            known[index] = past.candle(candle).map { PriceAt($0, step, at: times[index].lastSecond) }
+        guard !others.isEmpty else { return known }
+        let seconds = others.map { times[$0].lastSecond }
+        let candles = try await store.candles(of: currency, at: seconds, for: user)
+        for (index, found) in zip(others, candles) {
+            known[index] = found.map { PriceAt($0, $1, at: times[index].lastSecond) }
         }
         return known
     }
 }
 
+/// What is stored of a moment.
+private struct Known {
+    /// In the currency itself.
+    var own: PriceAt?
+    /// In the currency that it is derived from.
+    var base: PriceAt?
+
+    /// Whether a whole minute or a second is known.
+    var isPrecise: Bool { [own, base].contains { $0?.isCoarse == false } }
+}
+
 /// Where the past of a currency is.
 private struct Past {
     let currency: Currency
-    /// The currency whose candles are stored.
-    let stored: Currency
-    /// The rates of the days between the two; `nil` if it is the same currency, or none are known.
+    /// The currency that it is derived from, where it has no candles of its own; `nil` if it has markets.
+    let base: Currency?
     private let rates: RateHistory?
 
     init(_ currency: Currency, _ derivation: (base: Currency, rates: RateHistory?)?) {
         self.currency = currency
-        (stored, rates) = derivation ?? (currency, nil)
+        (base, rates) = (derivation?.base, derivation?.rates)
     }
 
-    /// A stored candle as one of the currency; `nil` if no rate of its day is known.
-    func candle(_ stored: Candle) -> Candle? {
-        guard currency != self.stored else { return stored }
-        return rates?.rate(of: currency, per: self.stored, on: RateHistory.day(of: stored.start)).flatMap {
-            stored.derived($0, in: currency)
+    /// A candle of the other currency as one of this; `nil` if no rate of its day is known.
+    func derived(_ candle: Candle) -> Candle? {
+        guard let base else { return nil }
+        return rates?.rate(of: currency, per: base, on: RateHistory.day(of: candle.start)).flatMap {
+            candle.derived($0, in: currency)
         }
+    }
+
+    /// The price at a moment: a precise one rather than one of a long candle.
+    func price(_ known: Known, at second: Int64) -> PriceAt? {
+        if let own = known.own, !own.isCoarse { return own }
+        let other = known.base.flatMap { base in derived(base.candle).map { PriceAt($0, base.step, at: second) } }
+        if let other, !other.isCoarse { return other }
+        return known.own ?? other
     }
 }
 

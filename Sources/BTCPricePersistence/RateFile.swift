@@ -44,7 +44,7 @@ package final class RateFile: ReferenceRateStore, RateHistoryStore {
             }.map { (RateHistory.day(of: $0.date.wholeSeconds), $0.value) }
             all[currency] = RateHistory.Series(days: days, rates: Dictionary(rates) { first, _ in first })
         }
-        return RateHistory(source, of: base, all)
+        return RateHistory(source, of: base, all, renewed: file["renewed"]?.timestampValue)
     }
 
     package func save(_ history: RateHistory) {
@@ -60,6 +60,7 @@ package final class RateFile: ReferenceRateStore, RateHistoryStore {
             }
             let file: JSONObject = [
                 "source": .string(history.source), "base": .string(history.base.rawValue),
+                "renewed": history.renewed.map { .integer($0.milliseconds) } ?? .null,
                 "currencies": .object(currencies),
             ]
             // A full disk is reported for the price.

@@ -767,10 +767,11 @@ extension Backfill {
         #expect(
             news.all.last
                 == .filled(.init(currency: .usd, step: .hour, candles: hours.count - 720, venues: ["coinbase"])))
-        // A loader that fails is tried again after a while, and the other currencies meanwhile.
+        // A currency whose loader fails waits for the next search.
         await backfill.change([.init(.usd, [ScriptedCandles(failures: 9)])])
         archive.forgetHours()
-        #expect(try await finish(Task { try await backfill.fillOlder() }, world.clock) == Backfill.period)
+        #expect(try await finish(Task { try await backfill.fillOlder() }, world.clock) == nil)
+        #expect(archive.filled[.hour] == nil)
     }
 
     @Test func `a minute that a client requests is requested separately, and stored`() async throws {

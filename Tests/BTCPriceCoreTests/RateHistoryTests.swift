@@ -46,16 +46,16 @@ import Testing
         #expect(history.series.keys.map(\.rawValue) == ["CZK"])
         #expect(history.series[czk]?.days == 19_270...19_999)
         #expect(history.series[czk]?.rates.count == 730)
-        // A currency that is added gets its own.
+        // A currency that is added gets its own. The last days are requested again, of all in one request.
         #expect(answer([czk, pln]) == .init(currencies: [pln], days: 19_635...20_000))
-        #expect(answer([czk, pln], renews: true) == .init(currencies: [czk, pln], days: 20_000...20_000))
+        #expect(answer([czk, pln], renews: true) == .init(currencies: [czk, pln], days: 19_997...20_000))
         #expect(history.series[czk]?.days == 19_270...19_999, "there was no rate yet")
         today += 3
-        #expect(answer([czk], renews: true) == .init(currencies: [czk], days: 20_000...20_003))
+        #expect(answer([czk], renews: true) == .init(currencies: [czk], days: 19_997...20_003))
         #expect(history.series[czk]?.rates[20_002] == 25)
-        // After more than a year everything is requested again; what is older than two years is dropped.
         history.keep(only: [czk], today: today)
         #expect(history.series[czk]?.days == 19_273...20_002)
+        // After more than a year everything is requested again.
         today += 400
         #expect(answer([czk], renews: true)?.days == 20_038...20_403)
         #expect(history.series[czk]?.days == 20_038...20_402)
@@ -71,6 +71,21 @@ import Testing
         let request = RateHistory.Request(currencies: [czk], days: 100...120)
         history.add([], request, today: 120)
         #expect(history.series[czk] == .init(days: 100...112, rates: [:]))
+    }
+
+    @Test func `a rate of one day that is far from those beside it is left out, until another day confirms it`() {
+        var history = RateHistory("frankfurter", of: .eur)
+        func add(_ rates: [(Int64, Price)], today: Int64) -> [Int64: Price] {
+            history.add(
+                rates.map { (czk, $0.0, $0.1) }, .init(currencies: [czk], days: (rates.first?.0 ?? 0)...today),
+                today: today)
+            return history.series[czk]?.rates ?? [:]
+        }
+        #expect(
+            add([(100, 25), (101, 2500), (102, 25), (103, 26), (104, 60)], today: 104) == [100: 25, 102: 25, 103: 26])
+        // A devaluation.
+        #expect(add([(103, 26), (104, 60), (105, 61)], today: 105)[104] == 60)
+        #expect(history.series[czk]?.rates.count == 5)
     }
 
     @Test func `a derived candle has the prices of the other one at the rate, and says so`() {
@@ -90,17 +105,24 @@ import Testing
 @Suite struct RateHistoryKeeperTests {
     private final class Loader: RateHistoryLoader {
         let source = "frankfurter"
-        let base = Currency.eur
+        let base: Currency
         let requests = Log<RateHistory.Request>()
         let isFailing: @Sendable (Int) -> Bool
+        let refused: Currency?
 
-        init(isFailing: @escaping @Sendable (Int) -> Bool = { _ in false }) { self.isFailing = isFailing }
+        init(
+            of base: Currency = .eur, refusing refused: Currency? = nil,
+            isFailing: @escaping @Sendable (Int) -> Bool = { _ in false }
+        ) {
+            (self.base, self.refused, self.isFailing) = (base, refused, isFailing)
+        }
 
         func load(
             _ request: RateHistory.Request
         ) async throws(PriceLoadingError) -> [(currency: Currency, day: Int64, value: Price)] {
             requests.add(request)
             if isFailing(requests.all.count) { throw .unavailable("HTTP 503") }
+            if let refused, request.currencies.contains(refused) { throw .refused("HTTP 422") }
             return request.days.map { (EuroWorld.czk, $0, 25) }
         }
     }
@@ -154,6 +176,23 @@ import Testing
         await task.value
         #expect(loader.requests.all.count == 4)
         #expect(events.all.count == 2)
+    }
+
+    @Test func `a currency that the source refuses takes the rates from no other`() async {
+        let (world, kept) = (await EuroWorld(.always), Kept())
+        let loader = Loader(of: .usd, refusing: .eur)
+        let keeper = keeper(world, kept)
+        await keeper.change(loader)
+        let task = Task { await keeper.run() }
+        for minutes in 1...4 { await world.clock.run(to: .seconds(60 * minutes)) }
+        await world.clock.timer(at: .seconds(300))
+        task.cancel()
+        await task.value
+        #expect(
+            loader.requests.all.map(\.currencies) == [
+                [EuroWorld.czk, .eur], [EuroWorld.czk], [.eur], [EuroWorld.czk], [EuroWorld.czk],
+            ])
+        #expect(kept.saved.all.last?.series.mapValues(\.rates.count) == [EuroWorld.czk: 731])
     }
 
     @Test func `nothing is requested if every currency has markets, or nothing may be`() async {

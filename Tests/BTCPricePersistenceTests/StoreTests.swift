@@ -535,7 +535,8 @@ import Testing
 
     @Test func `the rates of past days are read back, without what is not valid`() throws {
         let history = RateHistory(
-            "frankfurter", of: .eur, [.usd: .init(days: 100...200, rates: [100: Price(116, scale: 2), 150: 1])])
+            "frankfurter", of: .eur, [.usd: .init(days: 100...200, rates: [100: Price(116, scale: 2), 150: 1])],
+            renewed: Timestamp(milliseconds: 17))
         let file = RateFile(stateDirectory: directory.path)
         #expect(file.loadHistory() == nil)
         file.save(history)
@@ -543,7 +544,7 @@ import Testing
         #expect(RateFile(stateDirectory: directory.path).loadHistory() == history)
         let path = "\(directory.path)/rate-history.json"
         let text = """
-            {"source": "frankfurter", "base": "EUR", "currencies": {"USD": {"from": 8640000000, "until": 17280000000,
+            {"source": "frankfurter", "base": "EUR", "renewed": 17, "currencies": {"USD": {"from": 8640000000, "until": 17280000000,
             "rates": [["1.16", 8640000000], ["1", 12960000000], [1, 0], ["0", 0], ["2"], 7]}, "XXX": {"from": 0, "until": 0},
             "CZK": {"from": 86400000, "until": 0}, "PLN": 7}}
             """

@@ -266,10 +266,10 @@ def _():
         env={**os.environ, "TZ": "America/New_York"})
     done = at("--decimal", ",")
     said = done.stderr.decode().splitlines()
-    equal(said, ["Times in UTC are read from column 2 (Created (UTC)), amounts from column 3 (Amount)."] + [f"btcctl: line {line}." for line in (
-        "5: 'yesterday' is not a date and time such as 2026-08-25T14:30:05Z", "6: the line is empty", "8: '2999-01-01T00:00:00Z' is in the future",
+    equal(said, ["Times in UTC are read from column 2 (Created (UTC)), amounts from column 3 (Amount).", "Empty lines: 6."] + [f"btcctl: line {line}." for line in (
+        "5: 'yesterday' is not a date and time such as 2026-08-25T14:30:05Z", "8: '2999-01-01T00:00:00Z' is in the future",
         "9: no price is recorded for that time", "10: a quotation mark is missing, or one too many", "11: '1.500 btc' is not an amount with a decimal comma")]
-        + ["btcctl: 6 of 10 rows have no price."])
+        + ["btcctl: 5 of 9 rows have no price."])
     equal(done.returncode, 1)
     rows = list(csv.reader(done.stdout.decode("utf-8-sig").splitlines(keepends=True), delimiter=";"))
     equal(rows[0], ["id", "Created (UTC)", "Amount", "note", "price", "value", "currency", "step", "low", "high", "origin", "doubt"])
@@ -284,8 +284,8 @@ def _():
     assert len(lines) == len(kept) and all(line.startswith(old) for line, old in zip(lines, kept)), done.stdout
     assert at("--decimal", ",", "--quiet").stderr.decode().startswith("btcctl: line 5"), "errors are printed"
     # A header that has one of the names, a time that occurs twice, and a day.
-    table = at("--unit", "sat", text="time,price\n2026-11-01T01:30,5\n2026-11-01,5\n")
-    equal(table.stdout.splitlines()[0].decode(), "time,price,btc_price,btc_value,btc_currency,btc_step,btc_low,btc_high,btc_origin,btc_doubt")
+    table = at("--unit", "sat", text="time,value\n2026-11-01T01:30,5\n2026-11-01,5\n")
+    equal(table.stdout.splitlines()[0].decode(), "time,value,btc_price,btc_value,btc_currency,btc_step,btc_low,btc_high,btc_origin,btc_doubt")
     assert "line 2: the time occurs twice: this is the first one, 2026-11-01T01:30:00-04:00" in table.stderr.decode(), table
     assert "1 of the times are days" in table.stderr.decode(), table
     for wrong, words in ((["--raw"], "--csv prints the file"), (["--decimal", "x"], "it is '.' or ','"), (["--unit", "ounce"], "it is btc, sat"),

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Prices that are derived from another currency's by a reference rate, and prices that a reference rate checks."""
 
+import contextlib
 import datetime
 import json
 import os
+import sqlite3
 import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -85,7 +87,7 @@ def _():
     equal(btcctl(place, "history", "-c", "HUF", "--json").out.count('"close"'), 0)
     for words in (["history"], ["at", "1h"], ["chart"]):
         none = btcctl(place, *words, "-c", "HUF")
-        equal((none.status, none.err), (1, "btcctl: No price is recorded: the price in HUF is derived, and no reference rate of that time is known.\n"), words)
+        equal((none.status, none.err), (1, "btcctl: No price is recorded: the price in HUF is derived, and no price or no reference rate of that time is known.\n"), words)
     equal(server.past, [])
     equal(out("sources").out, "No source is known: the price may be derived from another currency's.\n")
     # The price of the euro is uncertain, too.
@@ -141,11 +143,26 @@ def _():
     fetched = btcctl(place, "at", "100d", "-c", "HUF", "--fetch", "--json").json["at"]
     equal((fetched["step"], fetched["candle"]["origin"]), ("minute", "derived"))
     equal(btcctl(place, "chart", "-c", "HUF", "--span", "30d").status, 0)
+    # Of moments without a rate the minute of the euro is known; the file ends, and says so.
+    old = "".join(f"{int(time.time()) - day_ * 86_400}\n" for day_ in (760, 770, 780))
+    table = subprocess.run(
+        [BINARIES / "btcctl", "at", "--socket", place.socket, "--csv", "-", "-c", "HUF", "--fetch"], input=old, capture_output=True, text=True, timeout=60)
+    equal((table.returncode, table.stderr.count("no reference rate of its day is known")), (1, 3), table)
     daemon.stop()
     asked = len(server.past)
+    # A day of the time when the currency had a market.
+    own = sorted(forints)[-10]
+    with contextlib.closing(sqlite3.connect(f"{place.state}/history.sqlite3")) as database, database:
+        database.execute("INSERT INTO currency VALUES ('HUF')")
+        database.execute(
+            "INSERT INTO day (start, currency, open, high, low, close, ticks, fresh, origin) VALUES (?, 'HUF', ?, ?, ?, ?, 86400, 86400, 'own')",
+            [own // 1000, *[25_000_000 * 10**8] * 4])
     daemon = start(place, simulator, None, ["USD", "HUF"], server.tables())
     becomes(place, "HUF", is_derived, "a derived price after a restart")
-    equal(days("HUF").keys(), forints.keys())
+    again = days("HUF")
+    equal(again.keys(), forints.keys())
+    equal({start_of_day for start_of_day in again if again[start_of_day]["origin"] != "derived"}, {own})
+    equal(again[own]["close"], "25000000")
     assert len(server.past) == asked, "history.backfill is false"
     stop(daemon, simulator, server)
     return f"{len(forints)} days"

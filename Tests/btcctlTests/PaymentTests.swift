@@ -57,6 +57,11 @@ import Testing
     @Test(arguments: [
         ("id,Date (UTC),Amount BTC,fee_btc\n7,2026-08-25 14:30,1,2\n", 1, 2), ("1795000000,0.05btc\n", 0, 1),
         ("amount_sat;settled_at\n;\n1500000000;2026-08-25T14:30Z\n", 1, 0), ("when,what\n2026-08-25,x\n", 0, nil),
+        ("date,amount_sat,rate (BTC/USD)\n2026-08-25,0.05,68000\n", 0, 1),
+        ("08/25/2026,1 btc\n2026-08-25,2 btc\n", 0, 1),
+        ("date;fee2;amount_sat\n2026-08-25;5;1.500\n", 0, 2), ("date,amount btc\n", 0, nil),
+        ("date,usd\n2026-08-25,5\n", 0, nil),
+        ("sep=;\ndate;btc\n2026-08-25;5\n", 0, 1),
         ("time\tamount_msat\tamount_usd\n1795000000123\t5\t0.01\n", 0, 1), ("id,time\n1795000000,1795000000\n", 1, nil),
     ])
     func `the columns are found by what is in them and by their names`(text: String, time: Int, amount: Int?) throws {
@@ -83,6 +88,18 @@ import Testing
         #expect(
             mistake(ids, .init(unit: sat)) == "more than one column may have the amounts: say --amount-column 1 or 3")
         #expect(try columns(ids, .init(amount: "3", unit: sat)).columns.amount == 2)
+        #expect(
+            mistake("date,amount,fee_btc\n2026-08-25,5,1\n")
+                == "the amounts of column 2 (amount) have no unit: add --unit btc, sat or msat")
+        #expect(
+            mistake("date,amount,sent_btc\n2026-08-25,5,1\n")
+                == "more than one column may have the amounts: say --amount-column amount or sent_btc")
+        #expect(
+            mistake("date,amount_btc\n2026-08-25,5\n", .init(unit: sat))
+                == "the name of column 2 (amount_btc) says another unit than --unit")
+        #expect(
+            try columns("date,amount,BTC price\n2026-08-25,5,6\n", .init(unit: PaymentUnit(name: "usd"))).columns.amount
+                == 1)
         #expect(mistake("2026-08-25,x\n", .init(unit: sat)) == "it has no column of amounts")
         #expect(
             mistake("time,in_btc,out_btc\n2026-08-25,1,2\n")

@@ -32,6 +32,8 @@ package actor Backfill: StateSubscriber {
     static var shortestWait: Duration { .seconds(10) }
     /// The minimum time between two requests for spans of which too little is known: a currency with few ticks has only such minutes.
     static var completion: Duration { .seconds(3600) }
+    /// The longest duration of one call of a client.
+    static var longestCall: Duration { .seconds(40) }
     /// How many requests one call of a client may cause.
     static var requestsOfCall: Int { 2 }
     /// The calls of one user: eight at once, then one in three seconds.
@@ -41,6 +43,10 @@ package actor Backfill: StateSubscriber {
     private var plans: [Currency: BackfillPlan] = [:]
     /// When the spans of which too little is known were requested last.
     private var completed: [Currency: [Candle.Step: BootTime]] = [:]
+    /// When the recent spans are searched for gaps again; `nil` for at once.
+    private var nextFill: BootTime?
+    /// The currencies whose last request of candles failed, until the next search.
+    private var failing: Set<Currency> = []
     /// The older hours of each currency, as far as they were looked at.
     private var older: [Currency: OlderHours] = [:]
     /// Counts the changes of ``lanes``.
@@ -56,6 +62,8 @@ package actor Backfill: StateSubscriber {
     private var backoff = Backoff(from: firstRetry, to: period)
     /// The codes of the currencies that have no current price. The first one of each ends the wait.
     private let awaited = Mutex(Set<String>())
+    /// Whether it starts, or goes on after a pause.
+    private let begins = Mutex(true)
     /// Markets whose candles were refused, or can't be had before a time that the exchange has named. Their prices are still requested.
     private var breakers: [Market: CircuitBreaker] = [:]
     /// What was wrong with the last response of a market's candles.
@@ -116,6 +124,7 @@ package actor Backfill: StateSubscriber {
         self.lanes = lanes
         plans = [:]
         older = [:]
+        nextFill = nil
         problems = [:]
         version += 1
         backoff.reset()
@@ -130,7 +139,11 @@ package actor Backfill: StateSubscriber {
 
     /// Runs until its task is cancelled.
     package func run() async {
-        await background.run(first: { Self.firstPeriod }, work: { await self.search() })
+        await background.run(
+            first: {
+                self.begins.withLock { $0 = true }
+                return Self.firstPeriod
+            }, work: { await self.search() })
     }
 
     package nonisolated func receive(_ state: PriceState, _: Publication, isFirst: Bool, kept: KeptState?) {
@@ -142,6 +155,13 @@ package actor Backfill: StateSubscriber {
     /// - Returns: The time to the next search; `nil` for when a currency has a current price.
     private func search() async -> Duration? {
         let currencies = lanes.map(\.currency)
+        let boottime = now().boottime
+        if begins.withLock({ begins in
+            defer { begins = false }
+            return begins
+        }) {
+            nextFill = nil
+        }
         // Before the time is known, it is not known what is missing.
         guard history.clock.isSettled else { return Self.firstPeriod }
         awaited.withLock { $0 = Set(currencies.map(\.rawValue)) }
@@ -150,17 +170,24 @@ package actor Backfill: StateSubscriber {
             awaited.withLock { _ = $0.remove(currency.rawValue) }
             isCurrent = true
         }
-        guard isCurrent else { return nil }
-        var isComplete = false
+        guard isCurrent else {
+            nextFill = nil
+            return nil
+        }
+        var older: Duration?
         // A history that can't be read or written is reported by the archive.
-        var next: Duration?
         do throws(HistoryError) {
-            isComplete = try await fill()
-            if isComplete { next = try await fillOlder() }
+            if nextFill.map({ $0 <= boottime }) ?? true {
+                nextFill = boottime + backoff.next().wholeMilliseconds
+                if try await fill() {
+                    backoff.reset()
+                    nextFill = boottime + Self.period.wholeMilliseconds
+                }
+            }
+            older = try await fillOlder()
         } catch {}
-        guard isComplete else { return backoff.next() }
-        backoff.reset()
-        return next ?? Self.period
+        let wait = Duration.milliseconds(max(0, (nextFill ?? boottime) - now().boottime))
+        return min(wait, older ?? wait)
     }
 
     /// What became of minutes that a client wants.
@@ -212,10 +239,12 @@ package actor Backfill: StateSubscriber {
             return fetched
         }
         take(user)
+        let deadline = clock.now.advanced(by: Self.longestCall)
         var (requested, asked, stored) = ([String](), Set(wanted), Set<Int64>())
         for index in lane.loaders.indices where reaches[index] <= first && requested.count < Self.requestsOfCall {
             let loader = lane.loaders[index]
-            guard await isGranted(loader.market, .client, within: Self.shortestWait) else { continue }
+            let patience = min(Self.shortestWait, clock.now.duration(to: deadline))
+            guard await isGranted(loader.market, .client, within: patience) else { continue }
             let left = wanted.filter { asked.contains($0) && !stored.contains($0) }
             let page = left.prefix { $0 < left[0] + Int64(loader.page) * Candle.Step.minute.seconds }
             let request = BackfillPlan.Request(
@@ -258,18 +287,18 @@ package actor Backfill: StateSubscriber {
     /// - Returns: Whether that was possible: no loader has failed, and all prices are current.
     func fill() async throws(HistoryError) -> Bool {
         let begun = version
-        var isComplete = true
+        failing = []
         for lane in lanes where !lane.loaders.isEmpty {
             // What is still wrong is found again.
             for loader in lane.loaders where breakers[loader.market]?.state(at: now().boottime) != .open {
                 problems[loader.market] = nil
             }
             for (step, count) in BackfillPlan.wanted {
-                if try await !fill(lane, step, count) { isComplete = false }
+                if try await !fill(lane, step, count) { failing.insert(lane.currency) }
                 if Task.isCancelled || version != begun { return false }
             }
         }
-        return isComplete
+        return failing.isEmpty
     }
 
     /// - Returns: Whether that was possible.
@@ -341,13 +370,12 @@ package actor Backfill: StateSubscriber {
     }
 
     /// Requests hours that are older than those of ``BackfillPlan/wanted``, from the newest to the oldest: at most one request.
-    /// - Returns: The time to the next one; `nil` if all are known that can be had.
+    /// - Returns: The time to the next one; `nil` if there is none before the next search for gaps.
     func fillOlder() async throws(HistoryError) -> Duration? {
         let begun = version
         let hours = BackfillPlan.range(of: .hour, BackfillPlan.allHours, at: now().wall.wholeSeconds)
         let latest = hours.upperBound - BackfillPlan.olderHours * Candle.Step.hour.seconds
         func start(_ lane: Lane) -> Int64 { min(older[lane.currency]?.start ?? latest, latest) }
-        var failing: Set<Currency> = []
         while !Task.isCancelled {
             let lane = lanes.filter { !$0.loaders.isEmpty && !failing.contains($0.currency) }.max {
                 start($0) < start($1)
@@ -377,7 +405,7 @@ package actor Backfill: StateSubscriber {
                         Filled(currency: lane.currency, step: .hour, candles: known.candles, venues: known.venues)))
             }
         }
-        return failing.isEmpty ? nil : Self.period
+        return nil
     }
 
     /// Waits until the venue's limits allow a request.

@@ -38,8 +38,10 @@ package actor RateHistoryKeeper {
     private var loader: (any RateHistoryLoader)?
     private var backoff = Backoff(from: firstRetry, to: period)
     private var hasFailed = false
-    /// When new days were requested last.
-    private var lastRenewal: BootTime?
+    /// The currencies that the source has refused.
+    private var refused: Set<Currency> = []
+    /// A request that was refused and of which each currency is requested alone: what is left of it.
+    private var divided: RateHistory.Request?
     /// Counts the changes of ``loader``.
     private var version = 0
     private let engine: PriceEngine
@@ -67,6 +69,7 @@ package actor RateHistoryKeeper {
     /// - Parameter loader: `nil` if nothing may be requested.
     package func change(_ loader: (any RateHistoryLoader)?) async {
         self.loader = loader
+        (refused, divided) = ([], nil)
         version += 1
         backoff.reset()
         await background.wake()
@@ -80,17 +83,21 @@ package actor RateHistoryKeeper {
     /// Requests what is missing, once.
     /// - Returns: The time to the next request; `nil` if nothing may be requested.
     private func request() async -> Duration? {
-        let wanted = await engine.derivations.reduce(into: Set<Currency>()) { $0.formUnion([$1.key, $1.value]) }
+        let derivations = await engine.derivations
+        let wanted = Set(derivations.keys).union(derivations.values).subtracting(refused)
         guard let loader, !wanted.isEmpty else { return nil }
-        let (begun, present) = (version, now())
-        let today = RateHistory.day(of: present.wall.wholeSeconds)
+        let (begun, present) = (version, now().wall)
+        let today = RateHistory.day(of: present.wholeSeconds)
         var known = history ?? RateHistory(loader.source, of: loader.base)
         if known.source != loader.source || known.base != loader.base {
             known = RateHistory(loader.source, of: loader.base)
         }
         known.keep(only: wanted, today: today)
-        let renews = lastRenewal.map { present.boottime - $0 >= Self.period.wholeMilliseconds } ?? true
-        guard let next = known.next(for: wanted, today: today, renews: renews) else { return Self.period }
+        // A time in the future is one of a clock that was wrong.
+        let age = known.renewed.map { present.milliseconds - $0.milliseconds }
+        let renews = age.map { $0 < 0 || $0 >= Self.period.wholeMilliseconds } ?? true
+        let alone = divided.map { RateHistory.Request(currencies: [$0.currencies[0]], days: $0.days) }
+        guard let next = alone ?? known.next(for: wanted, today: today, renews: renews) else { return Self.period }
         let result = await withTimeout(Self.timeout, on: clock) { () throws(PriceLoadingError) in
             try await loader.load(next)
         }
@@ -99,17 +106,31 @@ package actor RateHistoryKeeper {
         switch result {
         case .success(let rates):
             known.add(rates, next, today: today)
-            if next.days.upperBound == today { lastRenewal = present.boottime }
+            goOn()
+            let isOfAll = alone != nil || next.currencies.count == wanted.subtracting([loader.base]).count
+            if isOfAll, divided == nil, next.days.upperBound == today { known.renewed = present }
             history = known
             store.save(known)
             backoff.reset()
             if hasFailed { report(.ratesRecovered(loader.source)) }
             hasFailed = false
             return Self.pause
+        case .failure(.refused) where next.currencies.count > 1:
+            divided = next
+            return Self.pause
+        case .failure(.refused) where alone != nil:
+            refused.formUnion(next.currencies)
+            goOn()
+            return Self.pause
         case .failure(let error):
             if !hasFailed { report(.ratesFailed(loader.source, error, held: true)) }
             hasFailed = true
             return max(backoff.next(), error.retryAfter ?? .zero)
         }
+    }
+    /// Goes on with the next currency of a request that was divided.
+    private func goOn() {
+        divided?.currencies.removeFirst()
+        if divided?.currencies.isEmpty == true { divided = nil }
     }
 }

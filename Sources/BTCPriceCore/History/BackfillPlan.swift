@@ -69,8 +69,8 @@ struct BackfillPlan: Sendable {
     }
 
     mutating func answered(_ request: Request) {
-        // Ranges older than the wanted span are never requested again.
-        let longest = Self.wanted.first { $0.step == request.step }?.count ?? 0
+        // Ranges that are no longer wanted are never requested again.
+        let longest = request.step == .hour ? Self.allHours : Self.wanted.first { $0.step == request.step }?.count ?? 0
         let oldest = request.range.upperBound - 2 * longest * request.step.seconds
         answered[request.loader][request.step, default: []].removeAll { $0.upperBound < oldest }
         answered[request.loader][request.step, default: []].append(request.range)

@@ -66,7 +66,7 @@ package protocol CandleArchive: Sendable {
     /// Stores an exchange's candles for spans that have none, or too little of the daemon's own.
     func backfill(_ candles: [Candle], of currency: Currency, _ step: Candle.Step) async throws(HistoryError)
 
-    /// Stores one minute from an exchange, if too little of it is known. No longer candle is made from it.
+    /// Stores minutes from an exchange, if too little of them is known. No longer candle is made from them.
     func insert(_ minutes: [Candle], of currency: Currency) async throws(HistoryError)
 }
 

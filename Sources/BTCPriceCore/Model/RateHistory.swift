@@ -15,7 +15,7 @@ package struct RateHistory: Sendable, Hashable {
 
     /// A request for some days of some currencies.
     package struct Request: Sendable, Hashable {
-        package let currencies: [Currency]
+        package internal(set) var currencies: [Currency]
         package let days: ClosedRange<Int64>
 
         package init(currencies: [Currency], days: ClosedRange<Int64>) {
@@ -26,6 +26,8 @@ package struct RateHistory: Sendable, Hashable {
 
     /// The days that are wanted: two years.
     static let wantedDays: Int64 = 731
+    /// How many of the last known days may get another rate.
+    static let changingDays: Int64 = 3
     /// The days of one request.
     static let daysOfRequest: Int64 = 366
 
@@ -33,8 +35,13 @@ package struct RateHistory: Sendable, Hashable {
     /// The currency of which the rates buy one.
     package let base: Currency
     package private(set) var series: [Currency: Series]
+    /// When the newest days were received last; `nil` for never.
+    package internal(set) var renewed: Timestamp?
 
-    package init(_ source: String, of base: Currency, _ series: [Currency: Series] = [:]) {
+    package init(
+        _ source: String, of base: Currency, _ series: [Currency: Series] = [:], renewed: Timestamp? = nil
+    ) {
+        self.renewed = renewed
         self.source = source
         self.base = base
         self.series = series
@@ -56,27 +63,25 @@ package struct RateHistory: Sendable, Hashable {
         return nil
     }
 
-    /// The next request: for a year of a currency of which nothing is known, for the days since the last one, then for earlier years.
-    /// - Parameter renews: Whether days since the last one are wanted, which may have no rate yet.
+    /// The next request: for a year of a currency of which nothing is known, for the newest days of all, then for earlier years.
+    /// - Parameter renews: Whether the newest days are wanted. The rates of the last ones may still change.
     func next(for wanted: Set<Currency>, today: Int64, renews: Bool) -> Request? {
-        var needs: [Currency: ClosedRange<Int64>] = [:]
-        let oldest = today - Self.wantedDays + 1
-        for currency in wanted where currency != base {
-            guard let days = series[currency]?.days, days.upperBound <= today else {
-                needs[currency] = today - Self.daysOfRequest + 1...today
-                continue
-            }
-            if renews, days.upperBound < today {
-                needs[currency] = max(days.upperBound + 1, today - Self.daysOfRequest + 1)...today
-            } else if days.lowerBound > oldest {
-                needs[currency] = max(oldest, days.lowerBound - Self.daysOfRequest)...days.lowerBound - 1
-            }
+        let (year, oldest) = (today - Self.daysOfRequest + 1...today, today - Self.wantedDays + 1)
+        let known = wanted.filter { $0 != base }.compactMap { currency in
+            series[currency].map { (currency: currency, days: $0.days) }
         }
-        guard let newest = needs.values.max(by: { ($0.upperBound, $0.count) < ($1.upperBound, $1.count) }) else {
-            return nil
+        func request(_ currencies: some Sequence<Currency>, _ days: ClosedRange<Int64>) -> Request {
+            Request(currencies: currencies.sorted { $0.rawValue < $1.rawValue }, days: days)
         }
-        let currencies = needs.filter { $0.value == newest }.keys.sorted { $0.rawValue < $1.rawValue }
-        return Request(currencies: currencies, days: newest)
+        let new = wanted.filter { $0 != base && series[$0].map { $0.days.upperBound > today } ?? true }
+        if !new.isEmpty { return request(new, year) }
+        if renews, let last = known.map(\.days.upperBound).min() {
+            return request(known.map(\.currency), max(year.lowerBound, last - Self.changingDays + 1)...today)
+        }
+        guard let first = known.map(\.days.lowerBound).max(), first > oldest else { return nil }
+        return request(
+            known.filter { $0.days.lowerBound == first }.map(\.currency),
+            max(oldest, first - Self.daysOfRequest)...first - 1)
     }
 
     /// Adds the response to a request.
@@ -87,7 +92,8 @@ package struct RateHistory: Sendable, Hashable {
                 $0.currency == currency && request.days.contains($0.day)
                     && ReferenceRateTable.possible.contains($0.value)
             }
-            let new = Dictionary(valid.map { ($0.day, $0.value) }) { first, _ in first }
+            var new = Dictionary(valid.map { ($0.day, $0.value) }) { first, _ in first }
+            for day in Self.jumps(in: (series[currency]?.rates ?? [:]).merging(new) { $1 }) { new[day] = nil }
             // The last days may get a rate later.
             let end = min(request.days.upperBound, max(new.keys.max() ?? .min, today - ReferenceRates.oldest))
             guard end >= request.days.lowerBound else { continue }
@@ -104,6 +110,16 @@ package struct RateHistory: Sendable, Hashable {
             }
             series[currency] = known
         }
+    }
+
+    /// The days whose rate is far from those of the two days before and after it: nothing confirms it.
+    private static func jumps(in rates: [Int64: Price]) -> [Int64] {
+        let days = rates.keys.sorted()
+        let logs = days.map { rates[$0]?.logarithm ?? 0 }
+        return days.indices.filter { index in
+            let beside = [index - 2, index - 1, index + 1, index + 2].filter(days.indices.contains)
+            return !beside.isEmpty && beside.allSatisfy { abs(logs[$0] - logs[index]) > ReferenceRates.longestMove }
+        }.map { days[$0] }
     }
 
     /// Forgets all other currencies, and days that are no longer wanted.

@@ -111,6 +111,7 @@ package struct Simulator: Sendable {
 
     /// Ends every connection and the servers.
     package func stop() async {
+        for port in ports.values { await port.stop() }
         await Self.end(groups)
     }
 

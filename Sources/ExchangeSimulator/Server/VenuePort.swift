@@ -3,6 +3,7 @@ import Glibc
 import NIOCore
 import NIOHTTP1
 import NIOPosix
+import Synchronization
 import TLS
 
 /// How connections to a venue are set up.
@@ -62,8 +63,12 @@ final class VenuePort: Sendable {
     private struct State {
         var listener: (any Channel)?
         var connections: [ObjectIdentifier: any Channel] = [:]
-        var isChanging = false
+        /// Opens the port again; `nil` while nothing does.
+        var opening: Task<Void, Never>?
+        var isStopped = false
     }
+
+    private let isStopping = Atomic<Bool>(false)
 
     static func open(
         _ venue: VenueName, world: World, transport: Transport, group: MultiThreadedEventLoopGroup, port: Int
@@ -103,22 +108,33 @@ final class VenuePort: Sendable {
     /// Closes or opens the port according to the script.
     private func follow() {
         let refuses = world.connectionFault(of: venue) == .refuse
-        guard !state.value.isChanging, refuses == (state.value.listener != nil) else { return }
+        guard state.value.opening == nil, !state.value.isStopped, refuses == (state.value.listener != nil) else {
+            return
+        }
         if refuses {
             let open = [state.value.listener].compactMap { $0 } + Array(state.value.connections.values)
             state.value.listener = nil
             for channel in open { channel.close(promise: nil) }
             return
         }
-        state.value.isChanging = true
-        Task {
+        state.value.opening = Task {
             let listener = try? await listener()
             // If the port is in use, the next check tries again.
             loop.execute { [state] in
                 state.value.listener = listener
-                state.value.isChanging = false
+                state.value.opening = nil
             }
         }
+    }
+
+    /// Waits for a port that is being opened, and opens none again: the loop may end then.
+    func stop() async {
+        guard !isStopping.exchange(true, ordering: .relaxed) else { return }
+        let opening = try? await loop.submit { [state] in
+            state.value.isStopped = true
+            return state.value.opening
+        }.get()
+        await opening?.value
     }
 }
 

@@ -139,7 +139,7 @@ struct Complaint: Error, Equatable {
         return Complaint(
             word: "noPrice",
             message: isDerived
-                ? "No price is recorded: the price in \(state?.currency ?? "") is derived, and no reference rate of that time is known."
+                ? "No price is recorded: the price in \(state?.currency ?? "") is derived, and no price or no reference rate of that time is known."
                 : note ?? "No price is recorded for that time.",
             status: ExitStatus.noPrice)
     }

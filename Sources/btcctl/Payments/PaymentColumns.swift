@@ -60,17 +60,20 @@ struct PaymentColumns {
         guard let place = table.rows.firstIndex(where: { !$0.isEmpty && $0.cells != nil }),
             let first = table.rows[place].cells
         else { throw Mistake(message: "it has no rows") }
-        header = first.contains(where: Self.isTime) ? nil : first
-        let samples = table.samples(after: header == nil ? 0 : place + 1)
+        // A row whose time can't be read is a payment, too.
+        let isPayment = first.contains { Self.isTime($0) || Self.isNumeric($0) }
+        header = isPayment ? nil : first
         decimalMark = options.decimalMark
-        let names = Names(first, hasHeader: header != nil)
+        let columns = table.columns(after: isPayment ? 0 : place + 1)
+        let names = Names(first, hasHeader: !isPayment)
         if let named = options.time {
             time = try names.column(named)
+        } else if columns.isEmpty, !isPayment {
+            time = 0
         } else {
-            let found = try names.best("times", "--time-column", samples.indices) { column in
-                guard Self.isTime(samples[column]) else { return nil }
-                return samples[column].contains("-") || names.says(column, ["time", "date", "datetime", "timestamp"])
-                    ? 1 : 0
+            let found = try names.best("times", "--time-column", columns.indices) { column in
+                guard let sample = columns[column].first(where: Self.isTime) else { return nil }
+                return sample.contains("-") || names.says(column, ["time", "date", "datetime", "timestamp"]) ? 1 : 0
             }
             guard let found else {
                 throw Mistake(message: "it has no column of times such as 2026-08-25T14:30:05Z or 1795400000")
@@ -83,22 +86,25 @@ struct PaymentColumns {
             guard named != "none" else { return }
             amount = try names.column(named)
         } else {
-            let isNumber = { [self] (text: String) in (try? read(text, PaymentUnit(name: "sat"))) != nil }
-            amount = try names.best("amounts", "--amount-column", samples.indices) { [self] column in
-                guard column != time, isNumber(samples[column]) else { return nil }
-                let hasUnit = (try? read(samples[column], nil)) != nil || names.unit(of: column) != nil
-                let rank = (hasUnit ? 2 : 0) + (names.says(column, ["amount", "quantity"]) ? 1 : 0)
-                return rank == 0 && options.unit == nil ? nil : rank
+            amount = try names.best("amounts", "--amount-column", columns.indices) { [self] column in
+                guard column != time, columns[column].contains(where: Self.isNumeric),
+                    !names.saysOther(column, options.unit)
+                else { return nil }
+                let hasUnit = columns[column].contains { (try? read($0, nil)) != nil } || names.unit(of: column) != nil
+                if hasUnit || names.says(column, ["amount", "quantity"]) { return 1 }
+                return options.unit == nil ? nil : 0
             }
         }
         guard let amount else {
             if options.unit != nil { throw Mistake(message: "it has no column of amounts") }
             return
         }
+        if let given = options.unit, let said = names.unit(of: amount), said != given {
+            throw Mistake(message: "the name of \(name(of: amount)) says another unit than --unit")
+        }
         unit = options.unit ?? names.unit(of: amount)
-        if unit == nil, samples.indices.contains(amount), !samples[amount].isEmpty,
-            (try? read(samples[amount], nil)) == nil
-        {
+        let cells = columns.indices.contains(amount) ? columns[amount] : []
+        if unit == nil, !cells.isEmpty, !cells.contains(where: { (try? read($0, nil)) != nil }) {
             throw Mistake(message: "the amounts of \(name(of: amount)) have no unit: add --unit btc, sat or msat")
         }
     }
@@ -134,6 +140,20 @@ struct PaymentColumns {
             return units.first { says(column, $0.words) }.flatMap { PaymentUnit(name: $0.name) }
         }
 
+        /// Whether a name says that the numbers are no amounts of this unit: fees, prices, or money.
+        func saysOther(_ column: Int, _ wanted: PaymentUnit?) -> Bool {
+            guard words.indices.contains(column) else { return false }
+            let others: Set<String> = [
+                "fee", "fees", "price", "rate", "cost", "costs", "balance", "total", "subtotal", "id", "number",
+                "index",
+            ]
+            return words[column].contains { word in
+                if others.contains(word) { return true }
+                guard case .money? = Amount.Unit(name: word) else { return false }
+                return PaymentUnit(name: word) != wanted
+            }
+        }
+
         /// The column with this name or number.
         func column(_ named: String) throws(Mistake) -> Int {
             if hasHeader, let index = first.firstIndex(where: { trimmed($0).lowercased() == named.lowercased() }) {
@@ -162,6 +182,11 @@ struct PaymentColumns {
     }
 
     private static func isTime(_ text: String) -> Bool { (try? read(time: text, isUTC: true)) != nil }
+
+    /// Whether it begins as a number does.
+    private static func isNumeric(_ text: String) -> Bool {
+        trimmed(text).drop { "+-−.".contains($0) }.first.map { ("0"..."9").contains($0) } ?? false
+    }
 
     private static func trimmed(_ text: String) -> String {
         var text = text.drop(while: \.isWhitespace)

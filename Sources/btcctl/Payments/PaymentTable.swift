@@ -26,7 +26,10 @@ struct PaymentTable {
     /// A cell in quotation marks that goes on for more bytes has no end.
     private static let longestCell = 1 << 16
 
-    /// The byte order mark, or nothing.
+    /// How many texts show what is in a column.
+    private static let mostSamples = 20
+
+    /// The byte order mark and a line `sep=;`, which names the separator, or nothing.
     let start: ArraySlice<UInt8>
     let separator: UInt8
     private(set) var rows: [Row] = []
@@ -35,10 +38,16 @@ struct PaymentTable {
         guard !bytes.contains(0), !bytes.starts(with: [0xFF, 0xFE]), !bytes.starts(with: [0xFE, 0xFF]) else {
             throw Mistake(message: "it is not text in UTF-8: save it as CSV in UTF-8")
         }
-        start = bytes[..<(bytes.starts(with: Self.mark) ? Self.mark.count : 0)]
+        let text = bytes[(bytes.starts(with: Self.mark) ? Self.mark.count : 0)...]
+        if text.starts(with: Array("sep=".utf8)), let named = text.dropFirst(4).first,
+            let end = Self.lineEnd(text.dropFirst(5)), !end.isEmpty
+        {
+            (separator, start) = (named, bytes[..<end.endIndex])
+        } else {
+            (separator, start) = (Self.separator(of: text), bytes[..<text.startIndex])
+        }
         var rest = bytes[start.endIndex...]
-        separator = Self.separator(of: rest)
-        var line = 1
+        var line = start.endIndex == text.startIndex ? 1 : 2
         while !rest.isEmpty {
             let row = Self.row(rest, line, separator)
             rows.append(row)
@@ -47,20 +56,17 @@ struct PaymentTable {
         }
     }
 
-    /// The first text of each column that is not empty.
+    /// The first texts of each column that are not empty.
     /// - Parameter skipped: How many rows at the beginning do not count.
-    func samples(after skipped: Int) -> [String] {
-        var samples: [String] = []
-        for cells in rows.dropFirst(skipped).lazy.compactMap(\.cells) {
-            for (index, text) in cells.enumerated() {
-                if index == samples.count {
-                    samples.append(text)
-                } else if samples[index].isEmpty {
-                    samples[index] = text
-                }
+    func columns(after skipped: Int) -> [[String]] {
+        var columns: [[String]] = []
+        for row in rows.dropFirst(skipped) where !row.isEmpty {
+            for (index, text) in (row.cells ?? []).enumerated() {
+                if index == columns.count { columns.append([]) }
+                if !text.isEmpty, columns[index].count < Self.mostSamples { columns[index].append(text) }
             }
         }
-        return samples
+        return columns
     }
 
     /// The separator that the first row has most.

@@ -72,9 +72,14 @@ struct PricedPayments {
         let (table, found) = try read()
         let now = ObservationTime.now().wall
         var (payments, problems) = ([Int: Payment](), [(line: Int, text: String)]())
+        var empty: [Int] = []
         let first = table.rows.firstIndex { !$0.isEmpty && $0.cells != nil } ?? 0
         let width = table.rows[first].cells?.count ?? 0
         for (index, row) in table.rows.enumerated() where index != first || found.header == nil {
+            guard !row.isEmpty else {
+                empty.append(row.line)
+                continue
+            }
             do throws(PaymentTable.Mistake) {
                 payments[index] = try payment(of: row, found, width: width, now: now)
             } catch {
@@ -82,6 +87,7 @@ struct PricedPayments {
             }
         }
         note(found, payments.values)
+        if !empty.isEmpty { Output.note("Empty lines: \(empty.map(String.init).joined(separator: ", ")).") }
         for (index, payment) in payments.sorted(by: { $0.key < $1.key }) {
             guard let second = payment.second else { continue }
             let exact = TimestampFormatter(isUTC: found.isUTC, isISO: true)
@@ -89,7 +95,7 @@ struct PricedPayments {
                 "btcctl: line \(table.rows[index].line): the time occurs twice: this is the first one, "
                     + "\(exact.string(from: payment.time)). The second one is \(exact.string(from: second)).")
         }
-        let (known, currency) = try prices(at: Set(payments.values.map(\.time)).sorted())
+        let (known, currency, failure) = try prices(at: Set(payments.values.map(\.time)).sorted())
         var output = Array(table.start)
         for (index, row) in table.rows.enumerated() {
             if index == first, let header = found.header {
@@ -115,10 +121,12 @@ struct PricedPayments {
         for problem in problems.sorted(by: { $0.line < $1.line }) {
             Output.complain("btcctl: line \(problem.line): \(problem.text.printable).")
         }
+        if let failure { throw failure }
         guard problems.isEmpty else {
             throw Complaint(
                 word: "noPrice",
-                message: "\(problems.count) of \(table.rows.count - (found.header == nil ? 0 : 1)) rows have no price.",
+                message:
+                    "\(problems.count) of \(table.rows.count - empty.count - (found.header == nil ? 0 : 1)) rows have no price.",
                 status: ExitStatus.noPrice)
         }
         return ExitStatus.success
@@ -145,7 +153,6 @@ struct PricedPayments {
         guard let cells = row.cells else {
             throw PaymentTable.Mistake(message: "a quotation mark is missing, or one too many")
         }
-        guard !row.isEmpty else { throw PaymentTable.Mistake(message: "the line is empty") }
         guard cells.count <= width else {
             throw PaymentTable.Mistake(message: "it has \(cells.count) cells, and the first line \(width)")
         }
@@ -204,9 +211,9 @@ struct PricedPayments {
 
     // MARK: - The daemon
 
-    /// What is known of some moments, and the currency of the prices.
+    /// What is known of some moments, and the currency of the prices; also why the requests of the rest have ended too early.
     private func prices(at times: [Timestamp]) throws(Complaint) -> (
-        known: [Timestamp: MomentMessage], currency: String
+        known: [Timestamp: MomentMessage], currency: String, failure: Complaint?
     ) {
         try Connecting.withDaemon(daemon, patience: fetch ? At.fetchPatience : .seconds(5)) {
             connection throws(ClientError) in
@@ -218,8 +225,16 @@ struct PricedPayments {
                 currency = answer.currency
                 for moment in answer.known { known[moment.time] = moment }
             }
-            if fetch { try request(times, in: currency, &known, &connection) }
-            return (known, currency)
+            var failure: Complaint?
+            if fetch {
+                // What is known already is not lost.
+                do throws(ClientError) {
+                    try request(times, in: currency, &known, &connection)
+                } catch {
+                    failure = Complaint(error)
+                }
+            }
+            return (known, currency, failure)
         }
     }
 
