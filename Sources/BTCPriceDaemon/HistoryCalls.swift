@@ -91,7 +91,7 @@ struct HistoryCalls: Sendable {
         if fetches, !missing.isEmpty {
             fetched = await fetch(past.base ?? past.currency, missing.map { times[$0].lastSecond }, user)
             let again = try await stored(at: missing.map { times[$0] }, in: past, for: user)
-            for (index, now) in zip(missing, again) { known[index] = now }
+            for (index, moment) in zip(missing, again) { known[index] = moment }
         }
         let prices = zip(times, known).map { time, known in
             let price = past.price(known, at: time.lastSecond)

@@ -774,6 +774,20 @@ extension Backfill {
         #expect(archive.filled[.hour] == nil)
     }
 
+    @Test func `a currency without a price delays the older hours of no other one`() async throws {
+        let (world, loader, other) = (World(), ScriptedCandles(page: 1000), ScriptedCandles())
+        let backfill = backfill(world, history: PriceHistory(store: archive))
+        await backfill.change([.init(.eur, [other]), .init(.usd, [loader])])
+        await world.ticker.start()
+        _ = await world.tick("68900")
+        await world.ticker.stop()
+        #expect(try await !finish(Task { try await backfill.fill() }, world.clock))
+        let before = loader.requests.count
+        #expect(try await finish(Task { try await backfill.fillOlder() }, world.clock) == Backfill.olderPause)
+        #expect(loader.requests.count == before + 1)
+        #expect(other.requests.isEmpty)
+    }
+
     @Test func `a minute that a client requests is requested separately, and stored`() async throws {
         let (world, loader) = (World(), ScriptedCandles(failures: 1))
         let backfill = backfill(world, loader, history: PriceHistory(store: archive))

@@ -104,7 +104,7 @@ import Testing
         let source = FetchLatestPrice(
             loader: try setup.loader("binance"), address: "", timeout: .milliseconds(150), hedge: .milliseconds(50))
         let engine = PriceEngine(
-            [CurrencyPlan(.usd, [source], interval: .seconds(1))], clock: clock, budget: .seconds(2),
+            [CurrencyPlan(.usd, [source], interval: .seconds(1))], clock: clock, budget: .seconds(6),
             now: { .now() }, subscribers: [], report: { _ in })
         var failure: FetchFailure?
         do throws(FetchFailure) { _ = try await engine.refresh() } catch { failure = error }

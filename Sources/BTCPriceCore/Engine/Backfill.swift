@@ -62,8 +62,8 @@ package actor Backfill: StateSubscriber {
     private var backoff = Backoff(from: firstRetry, to: period)
     /// The codes of the currencies that have no current price. The first one of each ends the wait.
     private let awaited = Mutex(Set<String>())
-    /// Whether it starts, or goes on after a pause.
-    private let begins = Mutex(true)
+    /// Whether the recent spans are searched now: at the start, after a pause, and when a currency has a price again.
+    private let searchesAtOnce = Mutex(true)
     /// Markets whose candles were refused, or can't be had before a time that the exchange has named. Their prices are still requested.
     private var breakers: [Market: CircuitBreaker] = [:]
     /// What was wrong with the last response of a market's candles.
@@ -141,13 +141,14 @@ package actor Backfill: StateSubscriber {
     package func run() async {
         await background.run(
             first: {
-                self.begins.withLock { $0 = true }
+                self.searchesAtOnce.withLock { $0 = true }
                 return Self.firstPeriod
             }, work: { await self.search() })
     }
 
     package nonisolated func receive(_ state: PriceState, _: Publication, isFirst: Bool, kept: KeptState?) {
         guard state.freshness == .fresh, awaited.withLock({ $0.remove(state.currency) }) != nil else { return }
+        searchesAtOnce.withLock { $0 = true }
         Task { await background.wake() }
     }
 
@@ -155,10 +156,10 @@ package actor Backfill: StateSubscriber {
     /// - Returns: The time to the next search; `nil` for when a currency has a current price.
     private func search() async -> Duration? {
         let currencies = lanes.map(\.currency)
-        let boottime = now().boottime
-        if begins.withLock({ begins in
-            defer { begins = false }
-            return begins
+        let (begun, boottime) = (version, now().boottime)
+        if searchesAtOnce.withLock({ atOnce in
+            defer { atOnce = false }
+            return atOnce
         }) {
             nextFill = nil
         }
@@ -178,10 +179,13 @@ package actor Backfill: StateSubscriber {
         // A history that can't be read or written is reported by the archive.
         do throws(HistoryError) {
             if nextFill.map({ $0 <= boottime }) ?? true {
-                nextFill = boottime + backoff.next().wholeMilliseconds
-                if try await fill() {
-                    backoff.reset()
-                    nextFill = boottime + Self.period.wholeMilliseconds
+                let pause = backoff.next()
+                nextFill = boottime + pause.wholeMilliseconds
+                let isComplete = try await fill()
+                if isComplete { backoff.reset() }
+                // A change wants a search at once.
+                if version == begun {
+                    nextFill = now().boottime + (isComplete ? Self.period : pause).wholeMilliseconds
                 }
             }
             older = try await fillOlder()
