@@ -61,6 +61,8 @@ import Testing
         #expect(history.series[czk]?.days == 20_038...20_402)
         // A clock that was wrong.
         today = 20_010
+        history.keep(only: [czk], today: today)
+        #expect(history.series.isEmpty)
         #expect(history.next(for: [czk], today: today, renews: false)?.days == 19_645...20_010)
         history.keep(only: [pln], today: today)
         #expect(history.series.keys.isEmpty)
@@ -184,15 +186,46 @@ import Testing
         let keeper = keeper(world, kept)
         await keeper.change(loader)
         let task = Task { await keeper.run() }
-        for minutes in 1...4 { await world.clock.run(to: .seconds(60 * minutes)) }
-        await world.clock.timer(at: .seconds(300))
+        for minutes in 1...3 { await world.clock.run(to: .seconds(60 * minutes)) }
+        await world.clock.timer(at: .seconds(240))
         task.cancel()
         await task.value
         #expect(
             loader.requests.all.map(\.currencies) == [
-                [EuroWorld.czk, .eur], [EuroWorld.czk], [.eur], [EuroWorld.czk], [EuroWorld.czk],
+                [EuroWorld.czk, .eur], [EuroWorld.czk], [.eur], [EuroWorld.czk],
             ])
         #expect(kept.saved.all.last?.series.mapValues(\.rates.count) == [EuroWorld.czk: 731])
+    }
+
+    @Test func `a source that refuses everything is a failure, and what is known of it stays`() async {
+        let (world, kept, events) = (await EuroWorld(.always), Kept(), EventLog())
+        let known = RateHistory("frankfurter", of: .usd, [EuroWorld.czk: .init(days: 0...1, rates: [:])])
+        kept.save(known)
+        let loader = Loader(of: .usd, refusing: EuroWorld.czk)
+        let other = Loader(of: .usd, refusing: .eur)
+        let keeper = keeper(world, kept, events)
+        await keeper.change(RefusingLoader(loaders: [loader, other]))
+        let task = Task { await keeper.run() }
+        for minutes in 1...2 { await world.clock.run(to: .seconds(60 * minutes)) }
+        await world.clock.timer(at: .seconds(180))
+        task.cancel()
+        await task.value
+        #expect(events.all.count == 1)
+        #expect(kept.saved.all == [known])
+    }
+
+    /// Refuses what any of some loaders refuses.
+    private struct RefusingLoader: RateHistoryLoader {
+        let loaders: [Loader]
+        var source: String { loaders[0].source }
+        var base: Currency { loaders[0].base }
+
+        func load(
+            _ request: RateHistory.Request
+        ) async throws(PriceLoadingError) -> [(currency: Currency, day: Int64, value: Price)] {
+            for loader in loaders { _ = try await loader.load(request) }
+            return []
+        }
     }
 
     @Test func `nothing is requested if every currency has markets, or nothing may be`() async {

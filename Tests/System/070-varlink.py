@@ -40,7 +40,7 @@ def _():
 @scenario("every method takes the parameters of its definition and no other, and responds as defined")
 def _():
     place, simulator, daemon = running()
-    required = {"time": 1_724_596_200_000, "source": "binance", "enabled": True}
+    required = {"time": 1_724_596_200_000, "times": [1_724_596_200_000, 0], "source": "binance", "enabled": True}
     for found in interface.interfaces().values():
         for method in found.methods.values():
             name, more = f"{found.name}.{method.name}", method.name == "WatchPrice"

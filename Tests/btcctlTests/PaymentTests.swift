@@ -59,7 +59,11 @@ import Testing
         ("amount_sat;settled_at\n;\n1500000000;2026-08-25T14:30Z\n", 1, 0), ("when,what\n2026-08-25,x\n", 0, nil),
         ("date,amount_sat,rate (BTC/USD)\n2026-08-25,0.05,68000\n", 0, 1),
         ("08/25/2026,1 btc\n2026-08-25,2 btc\n", 0, 1),
-        ("date;fee2;amount_sat\n2026-08-25;5;1.500\n", 0, 2), ("date,amount btc\n", 0, nil),
+        ("date;fee2;amount_sat\n2026-08-25;5;1.500\n", 0, 2),
+        ("Date (UTC),Amount BTC,24h price\n2026-08-25 14:30,1,2\n", 0, 1),
+        ("date,total_sats\n2026-08-25,5\n", 0, 1), ("date,Amount (USD)\n2026-08-25,250 usd\n", 0, 1),
+        ("date,BTC/USD\n2026-08-25,5\n", 0, nil),
+        ("id,when,amount_sat\n1700000001,2026-08-25,150000000\n", 1, 2), ("date,amount btc\n", 0, nil),
         ("date,usd\n2026-08-25,5\n", 0, nil),
         ("sep=;\ndate;btc\n2026-08-25;5\n", 0, 1),
         ("time\tamount_msat\tamount_usd\n1795000000123\t5\t0.01\n", 0, 1), ("id,time\n1795000000,1795000000\n", 1, nil),
@@ -73,6 +77,15 @@ import Testing
     @Test func `what can't be told is asked for`() throws {
         let sat = PaymentUnit(name: "sat")
         #expect(mistake("") == "it has no rows")
+        #expect(
+            mistake("invoice,date,amount_btc\n1700000001,25.08.2026,0.05\n")
+                == "the times of column 2 (date) are not such as 2026-08-25T14:30:05Z")
+        #expect(
+            mistake("date,amount_usd\n2026-08-25,5\n")
+                == "the amounts of column 2 (amount_usd) may be money: add --unit, or --amount-column none")
+        #expect(try columns("date,amount\n", .init(unit: sat)).columns.header?.count == 2)
+        #expect(
+            mistake("time\n2026-08-25\n", .init(time: "-9223372036854775808"))?.hasPrefix("it has no column") == true)
         #expect(mistake("a,b\n1,2\n") == "it has no column of times such as 2026-08-25T14:30:05Z or 1795400000")
         let two = "created_at,settled_at,amount\n2026-08-25,2026-08-26,5\n"
         #expect(

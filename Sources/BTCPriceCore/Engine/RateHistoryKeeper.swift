@@ -38,10 +38,10 @@ package actor RateHistoryKeeper {
     private var loader: (any RateHistoryLoader)?
     private var backoff = Backoff(from: firstRetry, to: period)
     private var hasFailed = false
-    /// The currencies that the source has refused.
+    /// The currencies that the source has refused, until the next renewal.
     private var refused: Set<Currency> = []
-    /// A request that was refused and of which each currency is requested alone: what is left of it.
-    private var divided: RateHistory.Request?
+    /// A request that was refused, of which each currency is requested alone: what is left of it, and whether one was answered.
+    private var divided: (left: RateHistory.Request, isAnswered: Bool)?
     /// Counts the changes of ``loader``.
     private var version = 0
     private let engine: PriceEngine
@@ -84,7 +84,7 @@ package actor RateHistoryKeeper {
     /// - Returns: The time to the next request; `nil` if nothing may be requested.
     private func request() async -> Duration? {
         let derivations = await engine.derivations
-        let wanted = Set(derivations.keys).union(derivations.values).subtracting(refused)
+        let wanted = Set(derivations.keys).union(derivations.values)
         guard let loader, !wanted.isEmpty else { return nil }
         let (begun, present) = (version, now().wall)
         let today = RateHistory.day(of: present.wholeSeconds)
@@ -96,8 +96,10 @@ package actor RateHistoryKeeper {
         // A time in the future is one of a clock that was wrong.
         let age = known.renewed.map { present.milliseconds - $0.milliseconds }
         let renews = age.map { $0 < 0 || $0 >= Self.period.wholeMilliseconds } ?? true
-        let alone = divided.map { RateHistory.Request(currencies: [$0.currencies[0]], days: $0.days) }
-        guard let next = alone ?? known.next(for: wanted, today: today, renews: renews) else { return Self.period }
+        if renews, divided == nil { refused = [] }
+        let alone = divided.map { RateHistory.Request(currencies: [$0.left.currencies[0]], days: $0.left.days) }
+        let asked = alone ?? known.next(for: wanted.subtracting(refused), today: today, renews: renews)
+        guard let next = asked else { return Self.period }
         let result = await withTimeout(Self.timeout, on: clock) { () throws(PriceLoadingError) in
             try await loader.load(next)
         }
@@ -106,6 +108,7 @@ package actor RateHistoryKeeper {
         switch result {
         case .success(let rates):
             known.add(rates, next, today: today)
+            divided?.isAnswered = true
             goOn()
             let isOfAll = alone != nil || next.currencies.count == wanted.subtracting([loader.base]).count
             if isOfAll, divided == nil, next.days.upperBound == today { known.renewed = present }
@@ -116,13 +119,20 @@ package actor RateHistoryKeeper {
             hasFailed = false
             return Self.pause
         case .failure(.refused) where next.currencies.count > 1:
-            divided = next
+            divided = (next, false)
             return Self.pause
-        case .failure(.refused) where alone != nil:
+        case .failure(.refused) where divided.map({ $0.isAnswered || $0.left.currencies.count > 1 }) ?? false:
             refused.formUnion(next.currencies)
             goOn()
+            if divided == nil, next.days.upperBound == today {
+                known.renewed = present
+                history = known
+                store.save(known)
+            }
             return Self.pause
         case .failure(let error):
+            // If each one was refused, it is not because of the currencies.
+            if case .refused = error { (refused, divided) = ([], nil) }
             if !hasFailed { report(.ratesFailed(loader.source, error, held: true)) }
             hasFailed = true
             return max(backoff.next(), error.retryAfter ?? .zero)
@@ -130,7 +140,7 @@ package actor RateHistoryKeeper {
     }
     /// Goes on with the next currency of a request that was divided.
     private func goOn() {
-        divided?.currencies.removeFirst()
-        if divided?.currencies.isEmpty == true { divided = nil }
+        divided?.left.currencies.removeFirst()
+        if divided?.left.currencies.isEmpty == true { divided = nil }
     }
 }

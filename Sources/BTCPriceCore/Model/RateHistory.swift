@@ -73,7 +73,7 @@ package struct RateHistory: Sendable, Hashable {
         func request(_ currencies: some Sequence<Currency>, _ days: ClosedRange<Int64>) -> Request {
             Request(currencies: currencies.sorted { $0.rawValue < $1.rawValue }, days: days)
         }
-        let new = wanted.filter { $0 != base && series[$0].map { $0.days.upperBound > today } ?? true }
+        let new = wanted.filter { $0 != base && series[$0] == nil }
         if !new.isEmpty { return request(new, year) }
         if renews, let last = known.map(\.days.upperBound).min() {
             return request(known.map(\.currency), max(year.lowerBound, last - Self.changingDays + 1)...today)
@@ -122,13 +122,14 @@ package struct RateHistory: Sendable, Hashable {
         }.map { days[$0] }
     }
 
-    /// Forgets all other currencies, and days that are no longer wanted.
+    /// Forgets all other currencies, days that are no longer wanted, and what was received by a clock that was ahead.
     mutating func keep(only wanted: Set<Currency>, today: Int64) {
         let oldest = today - Self.wantedDays + 1
-        series = series.filter { wanted.contains($0.key) && $0.value.days.upperBound >= oldest }.mapValues { known in
-            guard known.days.lowerBound < oldest else { return known }
-            return Series(days: oldest...known.days.upperBound, rates: known.rates.filter { $0.key >= oldest })
-        }
+        series = series.filter { wanted.contains($0.key) && (oldest...today).contains($0.value.days.upperBound) }
+            .mapValues { known in
+                guard known.days.lowerBound < oldest else { return known }
+                return Series(days: oldest...known.days.upperBound, rates: known.rates.filter { $0.key >= oldest })
+            }
     }
 }
 

@@ -27,8 +27,8 @@ struct At {
                 price, value (of the amount; in bitcoin if that is money), currency, step, low and high (if the price is only \
                 known to be between them), origin and doubt. A time is 2026-08-25T14:30:05Z, the same in local time or, with \
                 --utc, in UTC without the Z, or Unix seconds or milliseconds. A row without a price keeps its bytes, gets empty \
-                cells, and is named on standard error. --fetch waits for the daemon's limits; what was requested is kept, so \
-                that a repetition goes on.
+                cells, and is named on standard error. --fetch waits for the daemon's limits; what was requested is kept as \
+                other minutes are, so that a repetition goes on.
 
                 Exit status: 0 with a price, 1 if nothing is known of that moment, or a row of the file has no price, 64 for a wrong command line, 69 if the daemon \
                 can't be reached, 74 if standard output can't be written, 75 if only a longer candle than --max-step is known, or less than five sixths of a minute (with \

@@ -61,19 +61,30 @@ struct PaymentColumns {
             let first = table.rows[place].cells
         else { throw Mistake(message: "it has no rows") }
         // A row whose time can't be read is a payment, too.
-        let isPayment = first.contains { Self.isTime($0) || Self.isNumeric($0) }
-        header = isPayment ? nil : first
+        let isPayment = first.contains { Self.isTime($0) || Self.isNumeric($0) || Amount($0) != nil }
+        let header = isPayment ? nil : first
+        self.header = header
         decimalMark = options.decimalMark
         let columns = table.columns(after: isPayment ? 0 : place + 1)
         let names = Names(first, hasHeader: !isPayment)
         if let named = options.time {
             time = try names.column(named)
-        } else if columns.isEmpty, !isPayment {
+        } else if columns.isEmpty {
             time = 0
         } else {
-            let found = try names.best("times", "--time-column", columns.indices) { column in
-                guard let sample = columns[column].first(where: Self.isTime) else { return nil }
-                return sample.contains("-") || names.says(column, ["time", "date", "datetime", "timestamp"]) ? 1 : 0
+            let found = try names.best("times", "--time-column", columns.indices) { column throws(Mistake) in
+                let samples = columns[column]
+                if names.says(column, Names.times) {
+                    guard samples.isEmpty || samples.contains(where: Self.isTime) else {
+                        throw Mistake(
+                            message:
+                                "the times of \(Self.name(of: column, header)) are not such as 2026-08-25T14:30:05Z")
+                    }
+                    return samples.isEmpty ? nil : 1
+                }
+                guard !samples.isEmpty, samples.count(where: Self.isTime) * 2 >= samples.count else { return nil }
+                if samples[0].contains("-") { return 1 }
+                return names.says(column, Names.numbers.union(Names.amounts)) || names.unit(of: column) != nil ? nil : 0
             }
             guard let found else {
                 throw Mistake(message: "it has no column of times such as 2026-08-25T14:30:05Z or 1795400000")
@@ -86,17 +97,30 @@ struct PaymentColumns {
             guard named != "none" else { return }
             amount = try names.column(named)
         } else {
-            amount = try names.best("amounts", "--amount-column", columns.indices) { [self] column in
-                guard column != time, columns[column].contains(where: Self.isNumeric),
-                    !names.saysOther(column, options.unit)
+            var money: Int?
+            amount = try names.best("amounts", "--amount-column", columns.indices) { [self] column throws(Mistake) in
+                let cells = columns[column]
+                guard column != time, cells.contains(where: { Self.isNumeric($0) || Amount($0) != nil }),
+                    !names.says(column, Names.others)
                 else { return nil }
-                let hasUnit = columns[column].contains { (try? read($0, nil)) != nil } || names.unit(of: column) != nil
-                if hasUnit || names.says(column, ["amount", "quantity"]) { return 1 }
-                return options.unit == nil ? nil : 0
+                if cells.contains(where: { (try? read($0, nil)) != nil }) { return 1 }
+                let (isNamed, isMoney) = (names.says(column, Names.amounts), names.says(column, Names.money))
+                // `BTC/USD` is a price.
+                if names.unit(of: column) != nil, isNamed || !isMoney { return 1 }
+                if names.says(column, Names.numbers) { return nil }
+                if isMoney, !names.says(column, options.unit) {
+                    if isNamed, options.unit == nil { money = column }
+                    return nil
+                }
+                return isNamed ? 1 : options.unit == nil ? nil : 0
+            }
+            if amount == nil, let money {
+                throw Mistake(
+                    message: "the amounts of \(name(of: money)) may be money: add --unit, or --amount-column none")
             }
         }
         guard let amount else {
-            if options.unit != nil { throw Mistake(message: "it has no column of amounts") }
+            if options.unit != nil, !columns.isEmpty { throw Mistake(message: "it has no column of amounts") }
             return
         }
         if let given = options.unit, let said = names.unit(of: amount), said != given {
@@ -110,13 +134,25 @@ struct PaymentColumns {
     }
 
     /// `column 2 (amount)`
-    func name(of column: Int) -> String {
+    func name(of column: Int) -> String { Self.name(of: column, header) }
+
+    private static func name(of column: Int, _ header: [String]?) -> String {
         let name = header.flatMap { $0.indices.contains(column) ? $0[column] : nil }
         return "column \(column + 1)" + (name.map { " (\($0))" } ?? "")
     }
 
     /// The names of the columns, as far as they say what is in them.
     private struct Names {
+        static let times: Set<String> = ["time", "date", "datetime", "timestamp"]
+        static let amounts: Set<String> = ["amount", "quantity"]
+        /// What is in bitcoin or money, too, and is no amount.
+        static let others: Set<String> = ["fee", "fees", "price", "rate", "cost", "costs", "balance"]
+        static let numbers: Set<String> = ["id", "number", "index", "invoice", "total", "subtotal"]
+        static let money: Set<String> = [
+            "fiat", "usd", "eur", "gbp", "chf", "jpy", "cad", "aud", "pln", "czk", "huf", "sek", "nok", "dkk", "brl",
+            "mxn", "inr", "cny",
+        ]
+
         let first: [String]
         let hasHeader: Bool
         /// The words of each name, in small letters.
@@ -140,18 +176,9 @@ struct PaymentColumns {
             return units.first { says(column, $0.words) }.flatMap { PaymentUnit(name: $0.name) }
         }
 
-        /// Whether a name says that the numbers are no amounts of this unit: fees, prices, or money.
-        func saysOther(_ column: Int, _ wanted: PaymentUnit?) -> Bool {
-            guard words.indices.contains(column) else { return false }
-            let others: Set<String> = [
-                "fee", "fees", "price", "rate", "cost", "costs", "balance", "total", "subtotal", "id", "number",
-                "index",
-            ]
-            return words[column].contains { word in
-                if others.contains(word) { return true }
-                guard case .money? = Amount.Unit(name: word) else { return false }
-                return PaymentUnit(name: word) != wanted
-            }
+        /// Whether a name says this unit.
+        func says(_ column: Int, _ unit: PaymentUnit?) -> Bool {
+            words.indices.contains(column) && unit != nil && words[column].contains { PaymentUnit(name: $0) == unit }
         }
 
         /// The column with this name or number.
@@ -159,7 +186,7 @@ struct PaymentColumns {
             if hasHeader, let index = first.firstIndex(where: { trimmed($0).lowercased() == named.lowercased() }) {
                 return index
             }
-            if let number = Int(named), first.indices.contains(number - 1) { return number - 1 }
+            if let number = Int(named), number > 0, first.indices.contains(number - 1) { return number - 1 }
             throw Mistake(
                 message: "it has no column '\(named)'"
                     + (hasHeader ? ", only \(first.joined(separator: ", "))" : ": it has \(first.count) and no header"))
@@ -167,9 +194,10 @@ struct PaymentColumns {
 
         /// The only column with the highest rank; `nil` if none has one.
         func best(
-            _ what: String, _ option: String, _ columns: Range<Int>, _ rank: (Int) -> Int?
+            _ what: String, _ option: String, _ columns: Range<Int>, _ rank: (Int) throws(Mistake) -> Int?
         ) throws(Mistake) -> Int? {
-            let ranked = columns.compactMap { column in rank(column).map { (column: column, rank: $0) } }
+            var ranked: [(column: Int, rank: Int)] = []
+            for column in columns { if let rank = try rank(column) { ranked.append((column, rank)) } }
             let best = ranked.filter { $0.rank == ranked.map(\.rank).max() }
             guard best.count > 1 else { return best.first?.column }
             let choices = best.map {
@@ -183,9 +211,9 @@ struct PaymentColumns {
 
     private static func isTime(_ text: String) -> Bool { (try? read(time: text, isUTC: true)) != nil }
 
-    /// Whether it begins as a number does.
+    /// Whether it is a number or a date in any notation.
     private static func isNumeric(_ text: String) -> Bool {
-        trimmed(text).drop { "+-−.".contains($0) }.first.map { ("0"..."9").contains($0) } ?? false
+        text.contains { ("0"..."9").contains($0) } && text.allSatisfy { "0123456789.,:/+-−' ".contains($0) }
     }
 
     private static func trimmed(_ text: String) -> String {

@@ -39,8 +39,8 @@ struct PaymentTable {
             throw Mistake(message: "it is not text in UTF-8: save it as CSV in UTF-8")
         }
         let text = bytes[(bytes.starts(with: Self.mark) ? Self.mark.count : 0)...]
-        if text.starts(with: Array("sep=".utf8)), let named = text.dropFirst(4).first,
-            let end = Self.lineEnd(text.dropFirst(5)), !end.isEmpty
+        if text.starts(with: Array("sep=".utf8)), let named = text.dropFirst(4).first, ",;|\t".utf8.contains(named),
+            let end = Self.lineEnd(text.dropFirst(5))
         {
             (separator, start) = (named, bytes[..<end.endIndex])
         } else {
