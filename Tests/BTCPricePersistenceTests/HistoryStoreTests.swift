@@ -8,6 +8,15 @@ import Testing
 
 @testable import BTCPricePersistence
 
+extension HistoryStore {
+    /// The shortest known candle that covers a moment; `nil` if there is none.
+    fileprivate func candle(
+        of currency: Currency, at second: Int64
+    ) async throws(HistoryError) -> (Candle, Candle.Step)? {
+        try await candles(of: currency, at: [second], for: nil)[0]
+    }
+}
+
 @Suite(.timeLimit(.minutes(3))) struct HistoryStoreTests {
     /// 2024-02-28, 22:00 UTC: the day after the next is a leap day.
     private static let start: Int64 = 1_709_157_600

@@ -138,6 +138,7 @@ package actor RateHistoryKeeper {
             return max(backoff.next(), error.retryAfter ?? .zero)
         }
     }
+
     /// Goes on with the next currency of a request that was divided.
     private func goOn() {
         divided?.left.currencies.removeFirst()

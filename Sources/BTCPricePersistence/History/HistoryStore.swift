@@ -270,14 +270,6 @@ package final class HistoryStore: CandleArchive {
         }
     }
 
-    /// The shortest known candle that covers a moment; `nil` if there is none.
-    /// - Parameter user: The user who requests it. Users take turns.
-    package func candle(
-        of currency: Currency, at second: Int64, for user: UInt32? = nil
-    ) async throws(HistoryError) -> (Candle, Candle.Step)? {
-        try await candles(of: currency, at: [second], for: user)[0]
-    }
-
     /// The shortest known candle that covers each of some moments; `nil` where there is none.
     /// - Parameter user: The user who requests them. Users take turns.
     package func candles(

@@ -103,7 +103,7 @@ struct PaymentColumns {
                 guard column != time, cells.contains(where: { Self.isNumeric($0) || Amount($0) != nil }),
                     !names.says(column, Names.others)
                 else { return nil }
-                if cells.contains(where: { (try? read($0, nil)) != nil }) { return 1 }
+                if cells.contains(where: hasUnit) { return 1 }
                 let (isNamed, isMoney) = (names.says(column, Names.amounts), names.says(column, Names.money))
                 // `BTC/USD` is a price.
                 if names.unit(of: column) != nil, isNamed || !isMoney { return 1 }
@@ -128,7 +128,7 @@ struct PaymentColumns {
         }
         unit = options.unit ?? names.unit(of: amount)
         let cells = columns.indices.contains(amount) ? columns[amount] : []
-        if unit == nil, !cells.isEmpty, !cells.contains(where: { (try? read($0, nil)) != nil }) {
+        if unit == nil, !cells.isEmpty, !cells.contains(where: hasUnit) {
             throw Mistake(message: "the amounts of \(name(of: amount)) have no unit: add --unit btc, sat or msat")
         }
     }
@@ -210,6 +210,9 @@ struct PaymentColumns {
     }
 
     private static func isTime(_ text: String) -> Bool { (try? read(time: text, isUTC: true)) != nil }
+
+    /// Whether it is an amount with its own unit.
+    private func hasUnit(_ text: String) -> Bool { (try? read(text, nil)) != nil }
 
     /// Whether it is a number or a date in any notation.
     private static func isNumeric(_ text: String) -> Bool {
