@@ -17,6 +17,9 @@ class Stage:
         settled(self.place)
         self.file = Path(tempfile.mkdtemp(prefix="btc-priced-exec-"), "log")
         atexit.register(shutil.rmtree, self.file.parent, ignore_errors=True)
+        # A command that waits reads a line of it. The command may run before the test goes on.
+        self.go = Path(f"{self.file}.go")
+        os.mkfifo(self.go)
         self.process = spawn(
             [BINARIES / "btcctl", "watch", "--exec", command, *arguments, "--socket", self.place.socket], stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True, env={**os.environb, b"LOG": str(self.file).encode(), b"ODD": b"a\xffb"}, **options)
@@ -68,7 +71,6 @@ def _():
 @scenario("two commands never run at once: after several changes meanwhile it runs once, for the newest")
 def _():
     stage = Stage('echo "begin $BTCCTL_VALUE after ${BTCCTL_PREVIOUS_VALUE:-none}" >>"$LOG"; read line <"$LOG.go"; echo "end $BTCCTL_VALUE" >>"$LOG"')
-    os.mkfifo(f"{stage.file}.go")
     wait_until(lambda: stage.lines() == ["begin 68000 after none"], what="the first")
     for value in ("68001", "68002", "68003"):
         stage.price(value)
@@ -76,9 +78,9 @@ def _():
     # It has read the last price as soon as it sleeps again.
     wait_until(lambda: Path(f"/proc/{stage.process.pid}/stat").read_text().rpartition(")")[2].split()[0] == "S", what="btcctl sleeps")
     equal(stage.lines(), ["begin 68000 after none"], "one at a time")
-    Path(f"{stage.file}.go").write_text("\n")
+    stage.go.write_text("\n")
     stage.logged("begin 68000 after none", "end 68000", "begin 68003 after 68000")
-    Path(f"{stage.file}.go").write_text("\n")
+    stage.go.write_text("\n")
     stage.logged("begin 68000 after none", "end 68000", "begin 68003 after 68000", "end 68003")
     stage.end()
 
@@ -102,7 +104,6 @@ def _():
 @scenario("no alarm is lost: two at one tick, and those that begin while a command runs; a long command is reported", beside=True)
 def _():
     stage = Stage('echo "$BTCCTL_CONDITION $BTCCTL_VALUE" >>"$LOG"; read line <"$LOG.go"', "--above", "68100", "--below", "68050", "--change", "0.2%")
-    os.mkfifo(f"{stage.file}.go")
     time.sleep(0.5)
     expected = ["below 68000"]
     wait_until(lambda: stage.lines() == expected, what="the condition that holds at the start")
@@ -114,7 +115,7 @@ def _():
     time.sleep(10)
     for count in range(1, len(expected) + 1):
         stage.logged(*expected[:count])
-        Path(f"{stage.file}.go").write_text("\n")
+        stage.go.write_text("\n")
     out, err = stage.end()
     equal(err.splitlines(), ["btcctl: the command runs for more than 10 s; the next one waits for its end"])
     return f"{len(expected) - 1} conditions while a command ran for 12 s"
