@@ -14,6 +14,40 @@ package struct Chart: Sendable {
         }
     }
 
+    /// What a line is drawn with.
+    package enum Symbols: String, Sendable, CaseIterable {
+        /// Braille characters, of two by four dots (Unicode, Braille Patterns).
+        case braille
+        /// Quarters of a character (Unicode, Block Elements), for fonts without braille.
+        case blocks
+        case ascii
+
+        /// The dots of a character.
+        fileprivate var dots: (across: Int, down: Int) {
+            switch self {
+            case .braille: (2, 4)
+            case .blocks: (2, 2)
+            case .ascii: (1, 1)
+            }
+        }
+
+        private static let quarters = Array(" ▘▝▀▖▌▞▛▗▚▐▜▄▙▟█")
+        /// The numbers of the dots are 1, 2, 3, 7 on the left, and 4, 5, 6, 8 on the right.
+        private static let brailleBits: [UInt32] = [0x01, 0x08, 0x02, 0x10, 0x04, 0x20, 0x40, 0x80]
+
+        /// The character with these dots, row by row.
+        fileprivate func character(_ dots: [Bool]) -> Character {
+            guard dots.contains(true) else { return " " }
+            switch self {
+            case .braille:
+                let code = zip(dots, Self.brailleBits).reduce(0) { $0 | ($1.0 ? $1.1 : 0) }
+                return Unicode.Scalar(0x2800 + code).map(Character.init) ?? " "
+            case .blocks: return Self.quarters[dots.enumerated().reduce(0) { $0 | ($1.element ? 1 << $1.offset : 0) }]
+            case .ascii: return "*"
+            }
+        }
+    }
+
     /// The minimum size of a chart in columns and rows.
     package static let least = (width: 16, height: 6)
 
@@ -22,7 +56,8 @@ package struct Chart: Sendable {
     private let currency: String
     private let size: (width: Int, height: Int)
     private let isCandles: Bool
-    private let isASCII: Bool
+    private let symbols: Symbols
+    private var isASCII: Bool { symbols == .ascii }
 
     /// - Parameters:
     ///   - candles: From the oldest to the newest. Those in doubt are left out, unless all are.
@@ -30,14 +65,14 @@ package struct Chart: Sendable {
     ///   - size: Columns and rows, the axes included; at least ``least``.
     package init(
         _ candles: [Candle], axis: Axis, currency: String, size: (width: Int, height: Int), isCandles: Bool = false,
-        isASCII: Bool = false
+        symbols: Symbols = .braille
     ) {
         self.candles = candles.filter { axis.range.contains($0.start) }.withoutDoubt
         self.axis = axis
         self.currency = currency
         self.size = (max(size.width, Self.least.width), max(size.height, Self.least.height))
         self.isCandles = isCandles
-        self.isASCII = isASCII
+        self.symbols = symbols
     }
 
     private typealias Cell = (character: Character, style: StyledLine.Style)
@@ -98,27 +133,17 @@ package struct Chart: Sendable {
 
     // MARK: - The line
 
-    /// A line of braille characters, 2 by 4 dots each (Unicode, Braille Patterns), or of one ASCII character per column.
     private func lineCells(_ scale: Scale, _ columns: Int, _ rows: Int) -> [[Cell]] {
-        let (across, down) = isASCII ? (1, 1) : (2, 4)
+        let (across, down) = symbols.dots
         let dots = dots(scale, columns * across, rows * down)
         let style: StyledLine.Style =
             (candles.last?.close ?? .zero) < (candles.first?.open ?? .zero) ? .bad : .good
         return (0..<rows).map { row in
             (0..<columns).map { column in
-                (isASCII ? dots[row][column] ? "*" : " " : Self.braille(dots, row * 4, column * 2), style)
+                let own = (0..<down).flatMap { dots[row * down + $0][column * across..<(column + 1) * across] }
+                return (symbols.character(own), style)
             }
         }
-    }
-
-    /// The character of eight dots. Their numbers are 1, 2, 3, 7 on the left, and 4, 5, 6, 8 on the right.
-    private static func braille(_ dots: [[Bool]], _ y: Int, _ x: Int) -> Character {
-        let bits: [[UInt32]] = [[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]]
-        var code: UInt32 = 0
-        for down in 0..<4 {
-            for across in 0..<2 where dots[y + down][x + across] { code |= bits[down][across] }
-        }
-        return code == 0 ? " " : Unicode.Scalar(0x2800 + code).map(Character.init) ?? " "
     }
 
     /// The dots of the line: from the lowest to the highest price of each column, joined with the column before.
@@ -207,8 +232,7 @@ package struct Chart: Sendable {
             text.replaceSubrange(start..<start + label.text.count, with: Array(label.text))
             free = start + label.text.count + 2
         }
-        let shown = String(text.reversed().drop { $0 == " " }.reversed())
-        return [String(line) + (isASCII ? "+" : "┘"), shown]
+        return [String(line) + (isASCII ? "+" : "┘"), String(text).withoutTrailingSpaces]
     }
 }
 

@@ -3,10 +3,12 @@ package struct StyledLine: Sendable, Equatable {
     /// A style: a parameter of SGR (ECMA-48, 8.3.117).
     package enum Style: Int, Sendable {
         case plain = 0
+        case strong = 1
         case faint = 2
         case bad = 31
         case good = 32
-        case alarm = 33
+        /// Magenta: yellow can't be read on a light background.
+        case alarm = 35
     }
 
     package struct Part: Sendable, Equatable {

@@ -4,7 +4,8 @@ import Glibc
 
 enum BTCCtl {
     static let verbs = [
-        Current.verb, Watch.verb, Wait.verb, Convert.verb, History.verb, At.verb, ChartView.verb, Report.statusVerb,
+        Current.verb, Watch.verb, Top.verb, Wait.verb, Convert.verb, History.verb, At.verb, ChartView.verb,
+        Report.statusVerb,
         Report.sourcesVerb, Report.currenciesVerb, Check.verb, Metrics.verb, AgentServer.verb, Control.pauseVerb,
         Control.resumeVerb, Control.retryVerb, Control.sourceVerb,
     ]
@@ -16,6 +17,7 @@ enum BTCCtl {
                 Examples:
                   btcctl current             Aug 25, 14:30 - $68,901.23
                   btcctl watch               the same at every tick
+                  btcctl top                 the price, its chart and its markets on one screen
                   btcctl convert 0.05btc     0.05 BTC = 5,000,000 sat = $3,445.06
                   btcctl chart               the last 24 hours
                   btcctl sources             where the price comes from
@@ -26,7 +28,8 @@ enum BTCCtl {
         otherNames: [
             "price": "current", "get": "current", "show": "current", "now": "current", "follow": "watch",
             "tail": "watch", "stream": "watch", "calc": "convert", "candles": "history", "ohlc": "history",
-            "graph": "chart", "plot": "chart", "info": "status", "list": "sources", "exchanges": "sources",
+            "graph": "chart", "screen": "top", "dashboard": "top", "plot": "chart", "info": "status", "list": "sources",
+            "exchanges": "sources",
             "disable": "source", "enable": "source", "stop": "pause", "start": "resume", "continue": "resume",
         ])
 

@@ -1,6 +1,7 @@
 import BTCPriceCore
 import FoundationEssentials
 import Glibc
+import TestSupport
 import Testing
 
 @testable import BTCPriceFeature
@@ -9,28 +10,17 @@ import Testing
     /// 2024-08-26, 12:00 UTC.
     private static let now: Int64 = 1_724_673_600
 
-    /// A course that rises, falls and has a gap.
     private static func candles(_ step: Candle.Step, _ count: Int64, gap: Range<Int64> = 0..<0) -> [Candle] {
-        (0..<count).filter { !gap.contains($0) }.map { index in
-            let level = { (place: Int64) in
-                Price(
-                    Int64(
-                        (68_900 + 900 * sin(Double(place) * 7 / Double(count)) + 120
-                            * sin(Double(place) * 31 / Double(count))) * 100), scale: 2)
-            }
-            let (open, close) = (level(index), level(index + 1))
-            return Candle(
-                start: now - (count - index) * step.seconds, open: open, high: max(open, close) + 15,
-                low: min(open, close) - 12, close: close, ticks: 60, fresh: 60)
-        }
+        Candle.samples(step, count, until: now, gap: gap)
     }
 
     private func text(
-        _ candles: [Candle], _ span: ChartSpan, width: Int, height: Int, isCandles: Bool = false, isASCII: Bool = false
+        _ candles: [Candle], _ span: ChartSpan, width: Int, height: Int, isCandles: Bool = false,
+        symbols: Chart.Symbols = .braille
     ) -> [String] {
         let axis = span.axis(now: Self.now, first: candles.first?.start, isUTC: true, width: width)
         return Chart(
-            candles, axis: axis, currency: "USD", size: (width, height), isCandles: isCandles, isASCII: isASCII
+            candles, axis: axis, currency: "USD", size: (width, height), isCandles: isCandles, symbols: symbols
         )
         .lines.map { $0.parts.map(\.text).joined() }
     }
@@ -46,8 +36,12 @@ import Testing
             ("80 columns, 24 h, candles", text(day, .day, width: 80, height: 18, isCandles: true)),
             ("120 columns, 30 d", text(month, .month, width: 120, height: 26)),
             ("200 columns, 30 d, candles", text(month, .month, width: 200, height: 30, isCandles: true)),
-            ("40 columns, ASCII", text(day, .day, width: 40, height: 10, isASCII: true)),
-            ("80 columns, candles, ASCII", text(month, .month, width: 80, height: 16, isCandles: true, isASCII: true)),
+            ("40 columns, ASCII", text(day, .day, width: 40, height: 10, symbols: .ascii)),
+            ("40 columns, blocks", text(day, .day, width: 40, height: 10, symbols: .blocks)),
+            (
+                "80 columns, candles, ASCII",
+                text(month, .month, width: 80, height: 16, isCandles: true, symbols: .ascii)
+            ),
         ]
         let drawn = charts.map { "== \($0.name)\n\($0.lines.joined(separator: "\n"))\n" }.joined(separator: "\n")
         if getenv("UPDATE_GOLDEN") != nil { try Data(drawn.utf8).write(to: URL(filePath: Self.golden)) }

@@ -16,6 +16,7 @@ def normal(screen):
     the number of ticks of each price is not known."""
     screen = re.sub(r"\b[A-Z][a-z]{2} {1,2}\d{1,2}, \d\d:\d\d", "Aug 25, 14:30", screen)
     screen = re.sub(r"\b\d+(\.\d)? s old", "<age> old", screen)
+    screen = re.sub(r"\d+ ticks in \d+(\.\d)? s", "<n> ticks in <n> s", screen)
     return re.sub(r"([▁▂▃▄▅▆▇█])\1+", r"\1", screen)
 
 

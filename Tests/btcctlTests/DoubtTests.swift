@@ -79,6 +79,15 @@ import Testing
             let title = ChartTitle(candles, currency: kind.state.currency, span: .day, now: now.wall.wholeSeconds)
             return title.parts(kind.state, width: 200).map(\.text).joined()
         }
+        table.add("top", kinds) { kind in
+            let model = PriceOutput(timestamps: timestamps).model()
+            model.show(kind.state, at: now)
+            let content = TopContent(
+                state: kind.state, model: model, history: ChartCandles(named: nil, span: .day), now: now)
+            var view = TopView(symbols: .ascii, timestamps: timestamps)
+            let lines = view.picture(content, TopState(), in: (200, 24)).lines.map { $0.text(isColored: false) }
+            return lines.prefix { !$0.hasPrefix("24h:") }.joined(separator: " | ")
+        }
         let candles = KindOfCandle.allCases
         let text = { (kind: KindOfCandle) in HistoryText(currency: "USD", step: kind.step, timestamps: timestamps) }
         table.add("at", candles) { kind in

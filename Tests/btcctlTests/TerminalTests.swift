@@ -7,26 +7,6 @@ import Testing
 
 /// Drawing on a terminal, without a terminal. Tests/System/062-terminal.py tests a real one.
 @Suite struct TerminalTests {
-    private func lines(_ texts: String...) -> [StyledLine] { texts.map { StyledLine($0) } }
-
-    @Test func `a screen erases its last drawing`() {
-        var screen = Screen()
-        #expect(screen.draw(lines("one"), in: (80, 24)) == "\rone\u{1B}[K\u{1B}[J")
-        #expect(screen.draw(lines("one", "two"), in: (80, 24)) == "\rone\u{1B}[K\r\ntwo\u{1B}[K\u{1B}[J")
-        #expect(screen.draw(lines("one"), in: (80, 24)) == "\r\u{1B}[1Aone\u{1B}[K\u{1B}[J")
-        let cut = Output.isUnicode ? "0123…" : "01..."
-        #expect(screen.draw(lines("0123456789"), in: (6, 24)) == "\r\u{1B}[J\(cut)\u{1B}[K\u{1B}[J")
-        #expect(
-            screen.draw(lines("1", "2", "3"), in: (80, 2)) == "\r\u{1B}[J1\u{1B}[K\r\n2\u{1B}[K\u{1B}[J",
-            "what would scroll is left out")
-    }
-
-    @Test func `in a narrower terminal a screen also erases the rows of wrapped lines`() {
-        var screen = Screen()
-        _ = screen.draw(lines("0123456789", "", "0123456"), in: (80, 24))
-        #expect(screen.draw(lines("x"), in: (5, 24)) == "\r\u{1B}[4A\u{1B}[Jx\u{1B}[K\u{1B}[J", "two rows, one and two")
-    }
-
     @Test func `a part is coloured, and a cut counts only visible characters`() {
         let line = StyledLine([.init(text: "ab"), .init(text: "cd", style: .good), .init(text: "ef", style: .bad)])
         #expect(line.text(isColored: false) == "abcdef")

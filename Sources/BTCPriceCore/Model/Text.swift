@@ -6,6 +6,12 @@ extension [String] {
 }
 
 extension String {
+    /// The text up to its last character that is no space.
+    package var withoutTrailingSpaces: String {
+        guard let last = utf8.lastIndex(where: { $0 != UInt8(ascii: " ") }) else { return "" }
+        return String(self[..<utf8.index(after: last)])
+    }
+
     /// The text with control characters (C0, DEL, C1) and characters that change the direction or break the line (Unicode Standard
     /// Annex 9) written as `\u{1b}`: a terminal would act on them or show text elsewhere.
     package var printable: String {

@@ -17,55 +17,46 @@ struct ChartView {
                   btcctl chart --since 2026-08-01 --until 2026-08-25
 
                 The highest and the lowest price are marked. With --watch, it is redrawn every second. A line needs a font with \
-                braille characters; --ascii, and a locale that is not UTF-8, do without. On a pipe it has 80 columns and no colours.
+                braille characters; --symbols blocks, --ascii, and a locale that is not UTF-8, do without. On a pipe it has 80 columns and no colours.
 
                 Exit status: 0 with a chart, 1 if nothing is known of that time, 64 for a wrong command line, 69 if the daemon \
                 can't be reached, 74 if standard output can't be written.
                 """,
             options: Option.daemon + [
-                .currency, spanOption, since, until, .dayZone, candlesFlag, watchFlag, asciiFlag, .color, .utc,
+                .currency, spanOption, since, until, .dayZone, candlesFlag, watchFlag, .symbols, .ascii, .color, .utc,
             ])
     ) { line throws(UsageError) in
         var view = try ChartView(line)
         return view.run()
     }
 
-    private static let spanOption = Option(
+    static let spanOption = Option(
         "--span", value: "span", "How much is shown: 24h (the default), 1h, 3d, 1y, any other duration, or all.",
         completion: .words(ChartSpan.named.map(\.name)))
     private static let since = Option(
         "--since", value: "time", "The start, instead of --span: yesterday, 2026-08-25, 2026-08-25T14:30.")
     private static let until = Option("--until", value: "time", "The end, in the same forms. Default: now.")
-    private static let candlesFlag = Option(
+    static let candlesFlag = Option(
         "--candles", "Draw candles: the first, highest, lowest and last price of each column.")
     private static let watchFlag = Option("--watch", "Draw again every second, until stopped.")
-    private static let asciiFlag = Option("--ascii", "Use ASCII characters only.")
 
     private let daemon: DaemonAddress
-    private let named: String?
-    private let span: ChartSpan
-    private let days: DayZone
     private let isCandles: Bool
     private let isUTC: Bool
     private let isTerminal: Bool
     private let repeating: Repeating
-    private let isASCII: Bool
-    private var candles: [Candle] = []
-    private var currency = Currency.usd.rawValue
-    /// The minute in which ``candles`` were requested, Unix seconds.
-    private var minute: Int64?
+    private let symbols: Chart.Symbols
+    private var history: ChartCandles
 
     private init(_ line: ParsedLine) throws(UsageError) {
         daemon = try line.daemon()
-        named = try line.currency()
-        span = try Self.span(line)
-        days = try line.dayZone()
+        history = ChartCandles(named: try line.currency(), span: try Self.span(line), days: try line.dayZone())
         isCandles = line.has(Self.candlesFlag)
         isUTC = line.has(.utc)
         isTerminal = isatty(STDOUT_FILENO) == 1
         let isColored = try line.color().isWanted(isTerminal: isTerminal, environment: Output.environment)
         repeating = Repeating(watch: line.has(Self.watchFlag), isColored: isColored)
-        isASCII = line.has(Self.asciiFlag) || !Output.isUnicode
+        symbols = try line.symbols()
     }
 
     private static func span(_ line: ParsedLine) throws(UsageError) -> ChartSpan {
@@ -92,7 +83,7 @@ struct ChartView {
             .at(start.wholeSeconds), end: end?.wholeSeconds, name: end == nil ? "since \(from)" : "\(from)\(to)")
     }
 
-    private static func span(of text: String) throws(UsageError) -> ChartSpan {
+    static func span(of text: String) throws(UsageError) -> ChartSpan {
         if let named = ChartSpan.named.first(where: { $0.name == text }) { return named }
         guard text.first?.isNumber == true else { throw UsageError("it is a duration, such as 1h, 3d or 1y, or all") }
         let length = try duration(text).components.seconds
@@ -113,45 +104,14 @@ struct ChartView {
     /// Requests the state, and once a minute the candles.
     private mutating func update() throws(Complaint) -> PriceState {
         let now = ObservationTime.now().wall.wholeSeconds
-        let present = Candle.Step.minute.start(of: now)
-        let isNew = minute != present
-        var (requested, currency) = ([Candle](), self.currency)
+        var history = history
         let state = try Connecting.withDaemon(daemon) { connection throws(ClientError) in
-            if isNew {
-                let shown = span.range(now: now, first: 0)
-                let asked = History.Request(
-                    currency: named,
-                    span: Timestamp(
-                        milliseconds: shown.lowerBound * 1000)..<Timestamp(milliseconds: shown.upperBound * 1000),
-                    days: days)
-                requested = []
-                // Seconds are known for an hour, and longer candles for longer: these come first, up to the first shorter one.
-                let shortest = now - shown.lowerBound <= 3600 ? .second : span.step(now: now)
-                for step in Candle.Step.allCases where step >= shortest {
-                    let first = requested.first?.start
-                    let isEnough =
-                        span.start == .known
-                        ? first != nil : (first ?? shown.upperBound) - shown.lowerBound <= step.seconds
-                    guard !isEnough else { break }
-                    // A longer candle is whole, also if shorter ones are known of its end.
-                    let end = first.map { step.start(of: $0 + step.seconds - 1) } ?? shown.upperBound
-                    var older = asked
-                    older.span = asked.span.lowerBound..<Timestamp(milliseconds: end * 1000)
-                    var found: [Candle] = []
-                    try History.request(older, step, &connection) { candles, named in
-                        found += candles
-                        currency = named
-                    }
-                    if !found.isEmpty { requested = found + requested.filter { $0.start >= end } }
-                }
-            }
-            return try connection.getPrice(in: Connecting.currency(named)).state
+            let isNew = try history.update(&connection, now: now)
+            let state = try connection.getPrice(in: Connecting.currency(history.named)).state
+            if !isNew { history.append(state, now: now) }
+            return state
         }
-        if isNew { (candles, self.currency, minute) = (requested, currency, present) }
-        // Between two requests for candles, append the current price.
-        if !isNew, state.freshness == .fresh, let price = state.quote?.value {
-            candles.append(Candle(start: now, price, isInDoubt: state.doubt != nil))
-        }
+        self.history = history
         return state
     }
 
@@ -166,11 +126,12 @@ struct ChartView {
         let state = try update()
         let size = size
         let now = ObservationTime.now().wall.wholeSeconds
+        let (candles, currency, span) = (history.candles, history.currency, history.span)
         let axis = span.axis(
             now: now, first: candles.first?.start, isUTC: isUTC, width: size.width)
         let chart = Chart(
             candles, axis: axis, currency: currency, size: (size.width, size.height - 1),
-            isCandles: isCandles, isASCII: isASCII)
+            isCandles: isCandles, symbols: symbols)
         let drawn = chart.lines
         guard !drawn.isEmpty else { throw .nothingKnown(in: state) }
         let title = ChartTitle(candles, currency: currency, span: span, now: now)

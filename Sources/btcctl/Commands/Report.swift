@@ -28,23 +28,12 @@ enum Report {
         try run(line) { connection throws(ClientError) in
             let status = try connection.getStatus()
             if line.has(.json) { return [Output.json("status", .object(status.json))] }
-            let (sources, currencies) = try details(&connection)
-            return StatusText(timestamps: line.timestamps).lines(
-                status, sources, currencies, at: .now(), width: width)
-        }
-    }
-
-    /// The sources and currencies; none if the daemon has no such methods, as a publisher's socket.
-    private static func details(
-        _ connection: inout PriceConnection
-    ) throws(ClientError) -> ([SourceReport], [CurrencyMessage]) {
-        do throws(ClientError) {
-            return (try connection.listSources(nil), try connection.listCurrencies())
-        } catch {
-            switch error {
-            case .refused, .unintelligible: return ([], [])
-            case .unreachable, .timedOut, .closed, .interrupted: throw error
+            // A follower's socket has no such methods.
+            let details = try Connecting.optional { () throws(ClientError) in
+                (sources: try connection.listSources(nil), currencies: try connection.listCurrencies())
             }
+            return StatusText(timestamps: line.timestamps).lines(
+                status, details?.sources ?? [], details?.currencies ?? [], at: .now(), width: width)
         }
     }
 

@@ -18,6 +18,19 @@ enum Connecting {
         return (try? currencyCode(text)) ?? text.uppercased()
     }
 
+    /// The result of a call that the caller can do without; `nil` if the daemon refuses it, or if its reply can't be read. A missing reply
+    /// ends the connection, because it could later be read as that to another call.
+    static func optional<Result>(_ call: () throws(ClientError) -> Result) throws(ClientError) -> Result? {
+        do throws(ClientError) {
+            return try call()
+        } catch {
+            switch error {
+            case .refused, .unintelligible: return nil
+            case .unreachable, .timedOut, .closed, .interrupted: throw error
+            }
+        }
+    }
+
     /// Runs `body` with the first socket that a daemon listens at. A later error does not lead to another daemon, with another price.
     /// - Parameter patience: The timeout of the connection and of each call, unless the address has one.
     /// - Throws: ``Complaint``. If no daemon listens, it names every path and its error.

@@ -52,6 +52,10 @@ extension Option {
     static let color = Option(
         "--color", value: "when", "Colours for up and down: auto (the default), always or never.",
         completion: .words(ColorChoice.allCases.map(\.rawValue)))
+    static let symbols = Option(
+        "--symbols", value: "name", "What a line is drawn with: braille (the default), blocks or ascii.",
+        completion: .words(Chart.Symbols.allCases.map(\.rawValue)))
+    static let ascii = Option("--ascii", "Use ASCII characters only.")
     static let above = Option("--above", value: "price", "The price is higher.")
     static let below = Option("--below", value: "price", "The price is lower.")
     static let change = Option(
@@ -145,6 +149,13 @@ extension ParsedLine {
 
     func color() throws(UsageError) -> ColorChoice {
         try choice(.color, among: ColorChoice.allCases) ?? .auto
+    }
+
+    /// What a chart is drawn with: ASCII, where the locale is not UTF-8.
+    func symbols() throws(UsageError) -> Chart.Symbols {
+        let named = try choice(.symbols, among: Chart.Symbols.allCases)
+        if has(.ascii), let named, named != .ascii { throw UsageError("--ascii and --symbols exclude each other") }
+        return has(.ascii) || !Output.isUnicode ? .ascii : named ?? .braille
     }
 
     func dayZone() throws(UsageError) -> DayZone {

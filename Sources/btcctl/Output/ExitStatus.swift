@@ -42,6 +42,11 @@ struct Complaint: Error, Equatable {
         self.status = status
     }
 
+    /// Why no newer price comes, for a view that waits for one.
+    var reason: String {
+        word == "unreachable" ? "Reason: btc-priced can't be reached; waiting for it." : "Reason: \(message)"
+    }
+
     /// An error of a call.
     init(_ error: ClientError) {
         self =

@@ -66,6 +66,17 @@ struct SourcesText {
         return troubles.isEmpty ? nil : troubles.joined(separator: "; ")
     }
 
+    /// Why a source is used or not, in words.
+    func words(_ report: SourceReport, at now: ObservationTime) -> String {
+        let notes = [reason(report, at: now), vote(report, isVerbose: false), clock(report)].filter { !$0.isEmpty }
+        if !notes.isEmpty { return notes.joined(separator: "; ") }
+        return switch report.use {
+        case .current: "shown"
+        case .untried: "no price since the start"
+        default: report.claim?.isMember == true ? "agrees" : "in reserve"
+        }
+    }
+
     private func clock(_ report: SourceReport) -> String {
         report.clockDifference.map {
             "its time is \(Table.text(.milliseconds($0.magnitude))) \($0 > 0 ? "ahead of" : "behind") this machine's clock"
@@ -81,7 +92,7 @@ struct SourcesText {
     private func row(_ report: SourceReport, at now: ObservationTime) -> [String] {
         [
             String(report.letter), report.name, report.market,
-            report.lastPrice.map { MoneyFormatter().number($0, currency: currency(report)) }
+            report.lastPrice.map { MoneyFormatter().number($0, currency: Self.currency(report)) }
                 ?? PriceTexts.placeholder,
             report.way?.rawValue ?? PriceTexts.placeholder,
             report.lastSuccess.map { age($0, now) } ?? "never",
@@ -93,7 +104,7 @@ struct SourcesText {
     }
 
     /// The currency of a source's prices. For BTC/USDT, it is the dollar.
-    private func currency(_ report: SourceReport) -> String {
+    static func currency(_ report: SourceReport) -> String {
         Market(report.name, report.market).currency?.rawValue ?? ""
     }
 
@@ -106,7 +117,7 @@ struct SourcesText {
     /// Who contradicts the source, and if `isVerbose` the interval of its claim.
     private func vote(_ report: SourceReport, isVerbose: Bool) -> String {
         guard let claim = report.claim else { return "" }
-        let ends = [claim.low, claim.high].map { MoneyFormatter().number($0, currency: currency(report)) }
+        let ends = [claim.low, claim.high].map { MoneyFormatter().number($0, currency: Self.currency(report)) }
         let interval = isVerbose ? "\(claim.isMember ? "" : "not ")in the vote: \(ends[0]) to \(ends[1])" : nil
         let others = claim.contradictedBy.listed
         return [interval, others.isEmpty ? nil : "contradicted by \(others)"].compactMap(\.self).joined(separator: "; ")
@@ -156,7 +167,7 @@ struct SourcesText {
         return "cooldown \(end): \(reason)"
     }
 
-    private func age(_ time: Timestamp, _ now: ObservationTime) -> String {
+    func age(_ time: Timestamp, _ now: ObservationTime) -> String {
         Table.text(.seconds(max(0, now.wall.milliseconds - time.milliseconds) / 1000))
     }
 }

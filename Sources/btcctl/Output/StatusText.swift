@@ -63,17 +63,21 @@ struct StatusText {
         guard let quote = state.quote else { return PriceTexts.placeholder }
         let money = MoneyFormatter().string(from: quote.value, currency: quote.currency)
         let price = state.derivation == nil ? money : PriceTexts.derived(money)
-        guard let uncertainty = state.standing.uncertainty else { return price }
+        return "\(price)\(Self.uncertainty(of: state, isUnicode: Output.isUnicode).map { " \($0)" } ?? "")"
+    }
+
+    /// `± 54.36 (4 markets)`; `nil` if it is not known.
+    static func uncertainty(of state: PriceState, isUnicode: Bool) -> String? {
+        guard let quote = state.quote, let uncertainty = state.standing.uncertainty else { return nil }
         let plusMinus = MoneyFormatter().number(uncertainty.plusMinus, currency: quote.currency)
-        let sign = Output.isUnicode ? "±" : "+/-"
-        return "\(price) \(sign) \(plusMinus) (\(count(uncertainty.markets, "market")))"
+        return "\(isUnicode ? "±" : "+/-") \(plusMinus) (\(count(uncertainty.markets, "market")))"
     }
 
     private func state(_ status: StatusMessage) -> String {
         let state = status.price.state
         var text = "\(state.freshness.rawValue) since \(timestamps.string(from: status.since))"
         if state.freshness == .fresh, let confirmation = state.confirmation {
-            text += "; \(state.derivation == nil ? words(for: confirmation) : "derived, and no market's price")"
+            text += "; \(state.derivation == nil ? Self.words(for: confirmation) : "derived, and no market's price")"
         }
         if let failure = state.failure {
             text += ": \(failure)\(failure == PriceState.pausedFailure ? cause(of: status.ticking) : "")"
@@ -94,7 +98,7 @@ struct StatusText {
         }
     }
 
-    private func words(for confirmation: Confirmation) -> String {
+    static func words(for confirmation: Confirmation) -> String {
         switch confirmation {
         case .single: "no other exchange to compare it with"
         case .confirmed: "another exchange agrees"
@@ -186,8 +190,9 @@ struct StatusText {
             + "instance \(status.price.instance)"
         return daemon + (status.reloads?.failure.map { "; the last reload was refused: \($0)" } ?? "")
     }
+}
 
-    private func count(_ number: Int64, _ what: String) -> String {
-        "\(number) \(what)\(number == 1 ? "" : "s")"
-    }
+/// `1 market`, `4 markets`
+private func count(_ number: Int64, _ what: String) -> String {
+    "\(number) \(what)\(number == 1 ? "" : "s")"
 }

@@ -11,8 +11,7 @@ enum Table {
         let columns = rows.map(\.count).max() ?? 0
         let widths = (0..<columns).map { column in rows.map { column < $0.count ? $0[column].count : 0 }.max() ?? 0 }
         return rows.map { row in
-            let text = row.enumerated().map { padded($1, widths[$0]) }.joined(separator: "  ")
-            return String(text.reversed().drop { $0 == " " }.reversed())
+            row.enumerated().map { padded($1, widths[$0]) }.joined(separator: "  ").withoutTrailingSpaces
         }
     }
 

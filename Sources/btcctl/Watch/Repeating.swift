@@ -47,7 +47,7 @@ struct Repeating {
             Signals.wait(.seconds(1), on: signals)
             Signals.endIfAsked { if isRedrawn { Output.line("") } }
             if Signals.takeContinued() {
-                screen = Screen()
+                screen.forget()
                 if isRedrawn { TerminalMode.take() }
             }
         }

@@ -230,30 +230,18 @@ struct Watch {
         let now = ObservationTime.now().wall
         let from = Timestamp(milliseconds: now.milliseconds - Self.past * 1000)
         var seen: [Candle] = []
-        do throws(ClientError) {
-            try connection.history(
-                HistoryQuery(currency: currencies?.first, from: from, to: now, step: .second, more: true)
-            ) { candles, _, _ in seen += candles }
-        } catch {
-            switch error {
-            case .refused, .unintelligible: break
-            case .unreachable, .timedOut, .closed, .interrupted: throw error
-            }
+        let query = HistoryQuery(currency: currencies?.first, from: from, to: now, step: .second, more: true)
+        _ = try Connecting.optional { () throws(ClientError) in
+            try connection.history(query) { candles, _, _ in seen += candles }
         }
         return seen
     }
 
     /// The note on sources that are not requested at the exchanges' own addresses; `nil` if there are none, or if the daemon's status
-    /// can't be read. A missing reply ends the connection, because it could later be read as the first state.
-    private static func noteOnSources(_ connection: inout PriceConnection) throws(ClientError) -> String? {
-        do throws(ClientError) {
-            return StatusText.elsewhere(try connection.getStatus().elsewhere)
-        } catch {
-            switch error {
-            case .refused, .unintelligible: return nil
-            case .unreachable, .timedOut, .closed, .interrupted: throw error
-            }
-        }
+    /// can't be read.
+    static func noteOnSources(_ connection: inout PriceConnection) throws(ClientError) -> String? {
+        let status = try Connecting.optional { () throws(ClientError) in try connection.getStatus() }
+        return status.flatMap { StatusText.elsewhere($0.elsewhere) }
     }
 
     /// Whether the process was stopped and continued. If so, the next state is shown even if it is the same.

@@ -50,11 +50,6 @@ extension WatchSink {
     var wantsPast: Bool { false }
     mutating func begin(with candles: [Candle]) {}
     mutating func tell(_ note: String) { Output.note(note) }
-    /// Why no newer price comes.
-    static func reason(_ complaint: Complaint) -> String {
-        complaint.word == "unreachable"
-            ? "Reason: btc-priced can't be reached; waiting for it." : "Reason: \(complaint.message)"
-    }
     mutating func refresh() {}
     mutating func continued() {}
     func finish() {}
@@ -198,7 +193,7 @@ struct BarSink: WatchSink {
         guard let last, last.state.quote != nil, printer.output.requirements == PriceRequirements() else {
             return put(bar.line(.failed(complaint.message)))
         }
-        printer.model.updatesFailed(Self.reason(complaint))
+        printer.model.updatesFailed(complaint.reason)
         put(bar.line(Bar.Content(last.state, printer.model)))
     }
 
@@ -226,6 +221,7 @@ struct TerminalSink: WatchSink {
     private let currencies: [String]
     private var view: WatchView
     private var screen = Screen()
+    private var summary = WatchSummary()
     private var last: StateMessage?
     /// The last state of each currency, if there are several.
     private var states: [String: StateMessage] = [:]
@@ -246,7 +242,10 @@ struct TerminalSink: WatchSink {
 
     mutating func show(_ message: StateMessage) -> Bool {
         // After SIGCONT the same state comes again.
-        if message != last { view.see(message.state) }
+        if message != last {
+            view.see(message.state)
+            summary.see(message.state)
+        }
         last = message
         states[message.state.currency] = message
         lost = nil
@@ -265,7 +264,7 @@ struct TerminalSink: WatchSink {
     mutating func begin(with candles: [Candle]) { view.see(candles) }
 
     mutating func lost(_ complaint: Complaint) {
-        lost = Self.reason(complaint)
+        lost = complaint.reason
         refresh()
     }
 
@@ -306,12 +305,11 @@ struct TerminalSink: WatchSink {
         return (Table.lines(rows) + notes).map { StyledLine($0) }
     }
 
-    mutating func continued() {
-        screen = Screen()
-    }
+    mutating func continued() { screen.forget() }
 
-    /// Moves to a new line for the shell.
+    /// Moves to a new line for the shell, and prints the summary.
     func finish() {
         Output.write("\n", to: STDOUT_FILENO)
+        summary.tell()
     }
 }

@@ -85,7 +85,8 @@ enum Signals {
     /// Ends the process by the signal, or the key, that requested it, if one came.
     /// - Parameter finish: Runs before the end.
     static func endIfAsked(_ finish: () -> Void = {}) {
-        let number = ending.load(ordering: .relaxed)
+        // The writes of `finish` must not end the process half way; a second signal does.
+        let number = ending.exchange(0, ordering: .relaxed)
         guard number != 0 else { return }
         finish()
         end(by: number)
@@ -106,7 +107,8 @@ enum Signals {
         exit(128 + number)
     }
 
-    private static func wake() {
+    /// Ends a wait. A signal handler may call it.
+    static func wake() {
         let before = errno
         var byte: UInt8 = 0
         _ = write(pipeEnd.load(ordering: .relaxed), &byte, 1)
