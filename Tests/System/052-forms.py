@@ -137,8 +137,9 @@ def _():
     for form in ([], ["--json"]):
         error = btcctl(place, "current", *form)
         for verb in verbs():
-            # wait waits for the daemon, and is in the golden file; check has the statuses of monitors, and mcp waits for requests.
-            if verb not in ("wait", "check", "mcp") and (not form or has_option(verb, "--json")):
+            # wait waits for the daemon, and is in the golden file; check has the statuses of monitors, mcp waits for requests, and
+            # top needs a terminal.
+            if verb not in ("wait", "check", "mcp", "top") and (not form or has_option(verb, "--json")):
                 found = btcctl(place, verb, *WORDS.get(verb, []), *form)
                 equal((found.status, found.out, found.err), (error.status, error.out, error.err), verb)
     text = "".join(shown(place, *line.split()) for line in (
@@ -180,8 +181,8 @@ def _():
 def _():
     place, simulator, daemon = daemon_with_price()
     commands = [[verb, *WORDS.get(verb, []), *form] for verb in verbs() for form in ([], ["--json"])
-                # pause, resume and source print nothing but JSON.
-                if (has_option(verb, "--json") if form else verb not in ("pause", "resume", "source"))]
+                # pause, resume and source print nothing but JSON, and top prints on terminals only.
+                if (has_option(verb, "--json") if form else verb not in ("pause", "resume", "source", "top"))]
     for words in (*commands, ["current", "--bar", "polybar"]):
         with open("/dev/full", "w") as full:
             done = subprocess.run(

@@ -46,6 +46,22 @@ def is_whole(place):
         database.close()
 
 
+def filled(fill):
+    """A daemon with the rows that `fill` writes into its database."""
+    place, simulator = Place(), replaying("68900")
+    daemon = Daemon(place, simulator.urls)
+    settled(place)
+    wait_until(lambda: Path(place.state, "history.sqlite3").exists(), what="the file")
+    daemon.stop()
+    database = sqlite3.connect(f"{place.state}/history.sqlite3")
+    fill(database)
+    database.commit()
+    database.close()
+    daemon = Daemon(place, simulator.urls)
+    settled(place)
+    return place, daemon
+
+
 class Stage:
     """A daemon whose minutes are short: the test sets the wall clock from one minute to the next.
 
@@ -627,25 +643,17 @@ def _():
 
 @scenario("the nights of clock changes, days of the reader's time zone, and a leap day", beside=True)
 def _():
-    place, simulator = Place(), replaying("68900")
-    daemon = Daemon(place, simulator.urls)
-    settled(place)
-    wait_until(lambda: Path(place.state, "history.sqlite3").exists(), what="the file")
-    daemon.stop()
-    database = sqlite3.connect(f"{place.state}/history.sqlite3")
-    nights = [unix(2025, 10, 25, 12), unix(2025, 11, 1, 12), unix(2026, 3, 7, 12), unix(2026, 3, 28, 12), unix(2024, 2, 28)]
-    for night in nights:
-        for hour in range(0, 72):
-            start, price = night + hour * 3600, (60_000 + hour) * 10**8
-            database.execute(f"INSERT INTO hour ({COLUMNS}) VALUES (?,'USD',?,?,?,?,3600,3600,'own')", [start, price, price, price, price])
-            if start % 86_400 == 0:
-                database.execute(f"INSERT INTO day ({COLUMNS}) VALUES (?,'USD',?,?,?,?,86400,86400,'own')", [start, price, price, price, price])
-    for day in range(10):
-        database.execute(f"INSERT INTO day ({COLUMNS}) VALUES (?,'USD',?,?,?,?,86400,86400,'own')", [unix(2025, 6, 1 + day), *[10**13] * 4])
-    database.commit()
-    database.close()
-    daemon = Daemon(place, simulator.urls)
-    settled(place)
+    def fill(database):
+        nights = [unix(2025, 10, 25, 12), unix(2025, 11, 1, 12), unix(2026, 3, 7, 12), unix(2026, 3, 28, 12), unix(2024, 2, 28)]
+        for night in nights:
+            for hour in range(0, 72):
+                start, price = night + hour * 3600, (60_000 + hour) * 10**8
+                database.execute(f"INSERT INTO hour ({COLUMNS}) VALUES (?,'USD',?,?,?,?,3600,3600,'own')", [start, price, price, price, price])
+                if start % 86_400 == 0:
+                    database.execute(f"INSERT INTO day ({COLUMNS}) VALUES (?,'USD',?,?,?,?,86400,86400,'own')", [start, price, price, price, price])
+        for day in range(10):
+            database.execute(f"INSERT INTO day ({COLUMNS}) VALUES (?,'USD',?,?,?,?,86400,86400,'own')", [unix(2025, 6, 1 + day), *[10**13] * 4])
+    place, daemon = filled(fill)
 
     def hours(zone, since, until):
         out = btcctl(place, "history", "--since", since, "--until", until, "--step", "1h", environment={"TZ": zone}).out
@@ -691,6 +699,85 @@ def _():
     equal(btcctl(place, "at", "2024-02-29T12:00Z", "--raw").out, "60036\n")
     equal(btcctl(place, "at", "2025-02-29").status, 64)
     daemon.stop()
+
+
+@scenario("longer candles than the daemon keeps are made of its own: quarters of an hour, weeks from Monday, months of the reader", beside=True)
+def _():
+    chance, known = random.Random(58), {}
+    today = int(time.time()) // 86_400 * 86_400
+
+    def rows(database, name, step, starts):
+        known[name] = []
+        for start in starts:
+            open_, close = chance.randint(60_000, 70_000), chance.randint(60_000, 70_000)
+            row = (start, open_, max(open_, close) + chance.randint(0, 90), min(open_, close) - chance.randint(0, 90), close)
+            known[name].append(row)
+            database.execute(f"INSERT INTO {name} ({COLUMNS}) VALUES (?,'USD',?,?,?,?,?,?,'own')", [start, *(price * 10**8 for price in row[1:]), step, step])
+
+    def fill(database):
+        rows(database, "day", 86_400, range(today - 200 * 86_400, today, 86_400))
+        rows(database, "hour", 3600, (start for start in range(today - 60 * 86_400, today - 10 * 86_400, 3600) if chance.random() > 0.02))
+        rows(database, "minute", 60, (start for start in range(today - 4 * 86_400, today - 3 * 86_400, 60) if chance.random() > 0.1))
+    place, daemon = filled(fill)
+
+    def printed(*words, zone="UTC"):
+        out = btcctl(place, "history", *words, "--csv", environment={"TZ": zone}).out
+        return [(int(row["start"]), *map(int, (row["open"], row["high"], row["low"], row["close"])), row["covered_minutes"]) for row in csv.DictReader(out.splitlines())]
+
+    def made(name, key):
+        """The same, computed here: the key is the start of the longer candle; whole ones have at least five sixths."""
+        groups = {}
+        for row in known[name]:
+            groups.setdefault(key(row[0]), []).append(row)
+        return {start: (start, rows[0][1], max(row[2] for row in rows), min(row[3] for row in rows), rows[-1][4], len(rows)) for start, rows in groups.items()}
+
+    def agree(found, expected, minutes, of):
+        assert found, "none"
+        for row in found:
+            want = expected[row[0]]
+            equal(row[:5], want[:5])
+            equal(row[5], "" if want[5] * minutes >= of else str(want[5] * minutes))
+        return len(found)
+    at = lambda second: datetime.datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%MZ")
+    counts = []
+    span = ["--since", at(today - 4 * 86_400), "--until", at(today - 3 * 86_400)]
+    for step, seconds in (("5m", 300), ("15m", 900)):
+        found = printed(*span, "--step", step)
+        equal(len(found), 86_400 // seconds)
+        counts.append(agree(found, made("minute", lambda second: second // seconds * seconds), 1, seconds // 60))
+    found = printed("--since", at(today - 60 * 86_400), "--until", at(today - 10 * 86_400), "--step", "4h")
+    counts.append(agree(found, made("hour", lambda second: second // 14_400 * 14_400), 60, 240))
+    monday = lambda second: (second // 86_400 - (second // 86_400 + 3) % 7) * 86_400
+    first = lambda second: int(datetime.datetime.fromtimestamp(second, UTC).replace(day=1, hour=0).timestamp())
+    weeks = printed("--since", at(today - 150 * 86_400), "--until", at(monday(today)), "--step", "1w")
+    counts.append(agree(weeks, made("day", monday), 1440, 7 * 1440))
+    months = printed("--since", at(today - 150 * 86_400), "--until", at(first(today)), "--step", "1mo")
+    equal([datetime.datetime.fromtimestamp(row[0], UTC).day for row in months], [1] * len(months))
+    for row in months:
+        equal(row[:5], made("day", first)[row[0]][:5])
+    counts.append(len(months))
+    # The last ones, with that of now; weeks of the reader's days are made of hours.
+    equal([row[0] for row in printed("--step", "1w", "-n", "3", "--until", at(monday(today)))], [monday(today) - 86_400 * days for days in (21, 14, 7)])
+    equal([row[0] for row in printed("--count", "5", "--until", at(today - 20 * 86_400))], [row[0] for row in known["hour"] if today - 20 * 86_400 - 5 * 3600 <= row[0] < today - 20 * 86_400])
+    local = printed("--since", at(today - 50 * 86_400), "--until", at(today - 12 * 86_400), "--step", "1w", "--day-zone", "local", zone="Asia/Tokyo")
+    for row in local:
+        hours = [hour for hour in known["hour"] if row[0] <= hour[0] < row[0] + 7 * 86_400]
+        equal((row[1:5], (row[0] + 9 * 3600) // 86_400 % 7), ((hours[0][1], max(h[2] for h in hours), min(h[3] for h in hours), hours[-1][4]), 4))
+    assert len(local) >= 4, local
+    line = json.loads(btcctl(place, "history", "--step", "1mo", "-n", "2", "--json", "--until", at(first(today))).out.splitlines()[0])
+    equal((line["step"], line["start"] % 86_400_000), ("month", 0))
+    for words, reason in ((["--count", "3", "--since", "1d"], "--count and --since exclude each other"), (["--step", "2h"], "--step")):
+        refused = btcctl(place, "history", *words)
+        equal(refused.status, 64)
+        assert reason in refused.err, refused
+    chart = btcctl(place, "chart", "--since", at(today - 50 * 86_400), "--until", at(today - 20 * 86_400), "--step", "4h")
+    equal(chart.status, 0)
+    assert "┃" in chart.out, chart.out
+    refused = btcctl(place, "chart", "--span", "30d", "--step", "5m")
+    equal(refused.status, 64)
+    assert "'5m' is too short for this time: at most 2000 candles are drawn" in refused.err, refused
+    daemon.stop()
+    return f"{counts} candles as computed here, {len(local)} weeks of Tokyo"
 
 
 @scenario("the day matches an independent computation over three virtual days with gaps")

@@ -18,9 +18,9 @@ import Testing
             doubtful: doubtful)
     }
 
-    private func text(_ step: Candle.Step, _ days: DayZone = .utc) -> HistoryText {
+    private func text(_ length: CandleLength, _ days: DayZone = .utc) -> HistoryText {
         HistoryText(
-            currency: "USD", step: step, timestamps: TimestampFormatter(isUTC: true, present: present), days: days
+            currency: "USD", length: length, timestamps: TimestampFormatter(isUTC: true, present: present), days: days
         )
     }
 

@@ -58,7 +58,7 @@ import Testing
         let alphabet = Array(" aZ09.,$€±…▲⣿█─日\u{1B}\u{7}\u{301}")
         for extent in [Screen.Extent.lines, .whole] {
             for _ in 0..<150 {
-                let most = (
+                var most = (
                     width: Int.random(in: 1...90, using: &random), height: Int.random(in: 1...30, using: &random)
                 )
                 var size = most
@@ -70,7 +70,9 @@ import Testing
                 for _ in 0..<12 {
                     if extent == .whole, Int.random(in: 0..<4, using: &random) == 0 {
                         size = (Int.random(in: 1...90, using: &random), Int.random(in: 1...30, using: &random))
-                        // A terminal may keep, wrap or cut what was there.
+                        // A terminal may keep, wrap or cut what was there, and may have the same size again.
+                        if size == most { screen.forget() }
+                        most = size
                         terminal = PaperTerminal(width: size.width, height: size.height, filled: "#")
                     }
                     // A part of the lines stays.

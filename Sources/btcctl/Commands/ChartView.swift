@@ -12,7 +12,7 @@ struct ChartView {
             details: """
                 Examples:
                   btcctl chart                    the last 24 hours
-                  btcctl chart --span 30d --candles
+                  btcctl chart --span 7d --step 4h
                   btcctl chart --span 1h --watch
                   btcctl chart --since 2026-08-01 --until 2026-08-25
 
@@ -23,7 +23,8 @@ struct ChartView {
                 can't be reached, 74 if standard output can't be written.
                 """,
             options: Option.daemon + [
-                .currency, spanOption, since, until, .dayZone, candlesFlag, watchFlag, .symbols, .ascii, .color, .utc,
+                .currency, spanOption, since, until, .dayZone, candlesFlag, step, watchFlag, .symbols, .ascii, .color,
+                .utc,
             ])
     ) { line throws(UsageError) in
         var view = try ChartView(line)
@@ -38,6 +39,9 @@ struct ChartView {
     private static let until = Option("--until", value: "time", "The end, in the same forms. Default: now.")
     static let candlesFlag = Option(
         "--candles", "Draw candles: the first, highest, lowest and last price of each column.")
+    private static let step = Option(
+        "--step", value: "step", "Draw candles of this length: \(StepChoice.names), or auto (one a column).",
+        completion: .words(StepChoice.allCases.map(\.rawValue)))
     private static let watchFlag = Option("--watch", "Draw again every second, until stopped.")
 
     private let daemon: DaemonAddress
@@ -50,8 +54,15 @@ struct ChartView {
 
     private init(_ line: ParsedLine) throws(UsageError) {
         daemon = try line.daemon()
-        history = ChartCandles(named: try line.currency(), span: try Self.span(line), days: try line.dayZone())
-        isCandles = line.has(Self.candlesFlag)
+        let length = try line.choice(Self.step, among: StepChoice.allCases)?.length
+        history = ChartCandles(
+            named: try line.currency(), span: try Self.span(line), days: try line.dayZone(), length: length)
+        if !history.hasFew {
+            throw UsageError(
+                "--step: '\(line.text(Self.step) ?? "")' is too short for this time: at most \(ChartCandles.mostOfLength) candles are drawn"
+            )
+        }
+        isCandles = line.has(Self.candlesFlag) || length != nil
         isUTC = line.has(.utc)
         isTerminal = isatty(STDOUT_FILENO) == 1
         let isColored = try line.color().isWanted(isTerminal: isTerminal, environment: Output.environment)

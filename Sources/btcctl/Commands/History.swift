@@ -24,14 +24,16 @@ enum History {
         var utcDays: Range<Timestamp>?
         /// What is to be known of the two times.
         var notes: [String] = []
-        /// `nil` for the shortest one that covers the span and gives a table of readable length.
-        var step: Candle.Step?
+        /// `nil` for the shortest step that covers the span and gives a table of readable length.
+        var length: CandleLength?
         var days = DayZone.utc
         var form = Form.text
         var timestamps = TimestampFormatter()
 
         /// The span that candles of this step are wanted of.
         func span(_ step: Candle.Step) -> Range<Timestamp> { step == .day && days == .utc ? utcDays ?? span : span }
+
+        var calendar: ReaderCalendar { ReaderCalendar(isUTC: days == .utc) }
     }
 
     static let verb = Verb(
@@ -41,6 +43,7 @@ enum History {
                 Examples:
                   btcctl history                                 the last 24 hours, hour by hour
                   btcctl history --since 7d --step 1d
+                  btcctl history --step 1w -n 10                 the last ten weeks
                   btcctl history --since 2026-08-25 --until 2026-08-26T12:00 --csv > august.csv
                   btcctl history --since 2026-08-01 --step 1d --day-zone local
                   btcctl history --since 10m --step 1s --json
@@ -48,15 +51,15 @@ enum History {
 
                 A candle has the first, the highest, the lowest and the last price of its span. On a terminal this prints a table, \
                 else a row a line: the time, these four prices, and the origin. The origin is own, or an exchange for a candle that \
-                was requested from it and not checked. Seconds are kept for the last hour. Days are in UTC, without --day-zone. A \
-                candle that covers only a part of its span, or has prices in doubt, says so.
+                was requested from it and not checked. Seconds are kept for the last hour. Days are in UTC, without --day-zone; \
+                a week begins on Monday. A candle that covers only a part of its span, or has prices in doubt, says so.
 
                 --ledger prints the last price of each local day (by default of 30 days), or of each --step, at the last second of it. What is not over is left out. What is to be known of a price is a comment.
 
                 Exit status: 0 with at least one candle, 1 with none, 64 for a wrong command line, 69 if the daemon can't be \
                 reached, 74 if standard output can't be written.
                 """,
-            options: Option.daemon + [.currency, since, until, step, .dayZone, csv, Ledger.option]
+            options: Option.daemon + [.currency, since, until, last, step, .dayZone, csv, Ledger.option]
                 + [Ledger.commodityOption, Ledger.satoshisOption] + Option.times + [.jsonLines])
     ) { line throws(UsageError) in
         run(try request(line))
@@ -65,8 +68,10 @@ enum History {
     private static let since = Option(
         "--since", value: "time", "The start: 24h (the default) or 7d ago, yesterday, 2026-08-25, 2026-08-25T14:30.")
     private static let until = Option("--until", value: "time", "The end, in the same forms.")
-    private static let step = Option(
-        "--step", value: "step", "The length of a candle: 1s, 1m, 1h, 1d or auto (the default).",
+    private static let last = Option(
+        "--count", letter: "n", value: "number", "Print so many candles, up to the present or --until.")
+    static let step = Option(
+        "--step", value: "step", "The length of a candle: \(StepChoice.names), or auto (the default).",
         completion: .words(StepChoice.allCases.map(\.rawValue)))
     private static let csv = Option("--csv", "Print comma-separated values with a header.")
 
@@ -82,31 +87,38 @@ enum History {
         let read = { (text: String) throws(UsageError) in try moment(text, isUTC: isUTC, now: now) }
         let from = try line.value(since, read)
         let to = try line.value(until, read) ?? (time: now, utcDay: nil, note: nil)
+        let days = ledger == nil ? try line.dayZone() : .local
+        let chosen = try line.choice(step, among: StepChoice.allCases)?.length
+        let number = try line.number(last, in: 1...100_000)
+        if number != nil, from != nil { throw UsageError("--count and --since exclude each other") }
+        let length = chosen ?? (ledger != nil ? .day : number != nil ? .hour : nil)
         let usual: Int64 = (ledger == nil ? 1 : 30) * 86_400_000
-        let start = from?.time ?? Timestamp(milliseconds: now.milliseconds - usual)
+        var start = from?.time ?? Timestamp(milliseconds: now.milliseconds - usual)
+        // The usual time holds no week.
+        if let length, let count = number ?? (from == nil && length.isMerged && length.base == .day ? 12 : nil) {
+            start = length.start(ofLast: count, before: to.time, ReaderCalendar(isUTC: days == .utc))
+        }
         guard start < to.time else {
             let text = line.text(since) ?? (ledger == nil ? "24h" : "30d")
             throw UsageError(
                 line.text(until).map { "--since: '\(text)' is not before '\($0)'" }
                     ?? "--since: '\(text)' is in the future")
         }
-        let chosen = try line.choice(step, among: StepChoice.allCases)
         if let ledger {
             if line.has(.utc) || line.has(.iso) || line.has(.dayZone) {
                 throw UsageError(
                     "--ledger has the times that the tools read: those of the local time zone (TZ=UTC sets it)")
             }
-            if ledger.tool == .beancount, let chosen, chosen != .day {
-                throw UsageError("beancount has one price a day: leave out --step")
+            if ledger.tool == .beancount, let chosen, chosen.base != .day {
+                throw UsageError("beancount has one price a day: leave out --step, or take 1w or 1mo")
             }
         }
         let (first, end) = (from?.utcDay ?? start, to.utcDay ?? to.time)
         return Request(
             daemon: try line.daemon(), currency: try line.currency(), span: start..<to.time,
             utcDays: first < end ? first..<end : nil,
-            notes: [from?.note, to.note].compactMap(\.self), step: ledger == nil ? chosen?.step : chosen?.step ?? .day,
-            days: ledger == nil ? try line.dayZone() : .local, form: forms.compactMap(\.self).first ?? .text,
-            timestamps: line.timestamps)
+            notes: [from?.note, to.note].compactMap(\.self), length: length, days: days,
+            form: forms.compactMap(\.self).first ?? .text, timestamps: line.timestamps)
     }
 
     /// The most candles that are requested only to count them.
@@ -115,19 +127,20 @@ enum History {
     private static func run(_ options: Request) -> Int32 {
         let now = ObservationTime.now().wall
         let isTable = options.form == .text && isatty(STDOUT_FILENO) == 1
-        let wanted = options.span(options.step ?? .second)
+        let wanted = options.span(options.length?.base ?? .second)
         let coverage = HistoryCoverage(
             from: wanted.lowerBound, to: min(wanted.upperBound, now))
         var table: [[String]] = []
-        var (count, known) = (Int64(0), Int64(0))
+        // Of those that are shown, of those that they are made of, and the seconds of the latter.
+        var (count, parts, known) = (Int64(0), Int64(0), Int64(0))
         var (isFirst, isUnfinished, note) = (true, false, String?.none)
         return Output.status(json: options.form == .json) { () throws(Complaint) in
             let state = try Connecting.withDaemon(options.daemon) {
                 connection throws(ClientError) -> PriceState? in
-                var step = options.step ?? Candle.Step.second
+                var length = options.length ?? .second
                 let show = { (all: [Candle], currency: String) in
                     let text = HistoryText(
-                        currency: currency, step: step, timestamps: options.timestamps, days: options.days)
+                        currency: currency, length: length, timestamps: options.timestamps, days: options.days)
                     var candles = all
                     if case .ledger = options.form {
                         candles.removeAll { text.end(of: $0) > now.wholeSeconds }
@@ -138,13 +151,12 @@ enum History {
                         if isTable { table = [text.header] }
                         switch options.form {
                         case .csv: Output.line(HistoryText.csvHeader)
-                        case .ledger(let ledger): Output.line(ledger.header(currency, step))
+                        case .ledger(let ledger): Output.line(ledger.header(currency, length))
                         case .text, .json: break
                         }
                     }
                     isFirst = false
                     count += Int64(candles.count)
-                    known += coverage.seconds(in: all, step)
                     if isTable {
                         table += candles.map(text.row)
                     } else if !candles.isEmpty {
@@ -159,18 +171,29 @@ enum History {
                         Output.write(lines.map { "\($0)\n" }.joined(), to: STDOUT_FILENO)
                     }
                 }
-                if options.step == nil {
+                if options.length == nil {
                     let (best, candles, currency) = try covering(options, coverage, &connection)
-                    step = best
+                    length = CandleLength(best)
+                    known = coverage.seconds(in: candles, best)
                     show(candles, currency)
                 } else {
-                    try request(options, step, &connection, show)
+                    var merger = CandleMerger(length, options.calendar, at: now.wholeSeconds)
+                    var currency: String?
+                    try request(options.whole(length), length.base, &connection) { candles, named in
+                        known += coverage.seconds(in: candles, length.base)
+                        parts += Int64(candles.count)
+                        currency = named
+                        show(merger.add(candles), named)
+                    }
+                    let last = merger.finish()
+                    if let currency, !last.isEmpty { show(last, currency) }
                 }
-                note = try missing(options, step, count: count, known: known, coverage, &connection)
+                note = try missing(
+                    options, length.base, count: length.isMerged ? parts : count, known: known, coverage, &connection)
                 return count > 0 ? nil : try connection.getPrice(in: Connecting.currency(options.currency)).state
             }
             for note in options.notes { Output.note(note) }
-            if count == 0, isUnfinished { note = "No \(options.step?.rawValue ?? "day") of this time is over yet." }
+            if count == 0, isUnfinished { note = "No \(options.length?.rawValue ?? "day") of this time is over yet." }
             guard count > 0 else { throw .nothingKnown(in: state, note: note) }
             if isTable {
                 let lines = HistoryText.table(table, width: Screen.size.width)
@@ -260,7 +283,7 @@ enum History {
         utc.days = .utc
         for choice in StepChoice.steps {
             guard let longer = choice.step, coverage.count(longer) <= mostCounted,
-                options.step != nil && longer > step || longer == step && step == .day && options.days == .local
+                options.length != nil && longer > step || longer == step && step == .day && options.days == .local
             else { continue }
             var seconds: Int64 = 0
             try request(utc, longer, &connection) { candles, _ in seconds += coverage.seconds(in: candles, longer) }
@@ -272,17 +295,43 @@ enum History {
     }
 }
 
+extension History.Request {
+    /// The same with a span of whole candles: those that begin in it.
+    func whole(_ length: CandleLength) -> Self {
+        guard length.isMerged else { return self }
+        var whole = self
+        let span = span(length.base)
+        let first = length.span(of: (span.lowerBound.milliseconds + 999) / 1000 - 1, calendar).upperBound
+        let end = length.span(of: (span.upperBound.milliseconds - 1) / 1000, calendar).upperBound
+        whole.span = Timestamp(milliseconds: first * 1000)..<Timestamp(milliseconds: max(first, end) * 1000)
+        whole.utcDays = whole.span
+        return whole
+    }
+}
+
 /// The value of `--step`.
 enum StepChoice: String, CaseIterable {
     case auto
     case second = "1s"
     case minute = "1m"
+    case fiveMinutes = "5m"
+    case quarterHour = "15m"
     case hour = "1h"
+    case fourHours = "4h"
     case day = "1d"
+    case week = "1w"
+    case month = "1mo"
 
-    /// The choices that are a length of time, in the order of ``Candle/Step``: all except ``auto``.
+    /// The choices that are a step of the history, in the order of ``Candle/Step``.
     static let steps: [StepChoice] = [.second, .minute, .hour, .day]
+    /// All lengths, for a help: `1s, 1m, …`
+    static let names = allCases.dropFirst().map(\.rawValue).joined(separator: ", ")
 
     /// `nil` if it depends on the span.
-    var step: Candle.Step? { Self.steps.firstIndex(of: self).map { Candle.Step.allCases[$0] } }
+    var length: CandleLength? {
+        Self.allCases.firstIndex(of: self).flatMap { $0 == 0 ? nil : CandleLength.allCases[$0 - 1] }
+    }
+
+    /// `nil` if it is no step of the history.
+    var step: Candle.Step? { length.flatMap { $0.isMerged ? nil : $0.base } }
 }

@@ -15,21 +15,30 @@ struct HistoryText {
 
     /// ISO 4217
     let currency: String
-    let step: Candle.Step
+    let length: CandleLength
     let timestamps: TimestampFormatter
     let days: DayZone
 
-    init(currency: String, step: Candle.Step, timestamps: TimestampFormatter, days: DayZone = .utc) {
+    init(currency: String, length: CandleLength, timestamps: TimestampFormatter, days: DayZone = .utc) {
         self.currency = currency
-        self.step = step
+        self.length = length
         var timestamps = timestamps
-        timestamps.hasSeconds = step == .second
+        timestamps.hasSeconds = length == .second
         self.timestamps = timestamps
         self.days = days
     }
 
+    init(currency: String, step: Candle.Step, timestamps: TimestampFormatter) {
+        self.init(currency: currency, length: CandleLength(step), timestamps: timestamps)
+    }
+
+    /// Whether it is made of days, and begins at a midnight.
+    private var isOfDays: Bool { length.base == .day }
+    private var calendar: ReaderCalendar { ReaderCalendar(isUTC: days == .utc) }
+    private var name: String { length.rawValue.prefix(1).uppercased() + length.rawValue.dropFirst() }
+
     var header: [String] {
-        [step == .day ? "Day (\(days == .utc ? "UTC" : "local"))" : "Time", "Open", "High", "Low", "Close", "Origin"]
+        [isOfDays ? "\(name) (\(days == .utc ? "UTC" : "local"))" : "Time", "Open", "High", "Low", "Close", "Origin"]
     }
 
     /// A table that is no wider than the terminal: if it must be, without the first price, and without the highest and the lowest one. The
@@ -52,7 +61,7 @@ struct HistoryText {
 
     func row(_ candle: Candle) -> [String] {
         let money = MoneyFormatter()
-        return [step == .day ? day(candle) : timestamps.string(from: start(of: candle))]
+        return [isOfDays ? day(candle) : timestamps.string(from: start(of: candle))]
             + [candle.open, candle.high, candle.low, candle.close].map { money.string(from: $0, currency: currency) }
             + [([candle.origin] + notes(on: candle)).joined(separator: ", ")]
     }
@@ -84,14 +93,13 @@ struct HistoryText {
 
     /// When a candle ends, in Unix seconds.
     func end(of candle: Candle) -> Int64 {
-        step == .day && days == .local
-            ? ReaderCalendar(isUTC: false).startOfDay(after: candle.start) : candle.start + step.seconds
+        length.span(of: candle.start, calendar).upperBound
     }
 
     /// One JSON object: the interface's `Candle` with its currency and step.
     func json(_ candle: Candle) -> String {
         var object: JSONObject = [
-            "version": .integer(Output.jsonVersion), "currency": .string(currency), "step": .string(step.rawValue),
+            "version": .integer(Output.jsonVersion), "currency": .string(currency), "step": .string(length.rawValue),
         ]
         for member in candle.json.members { object[member.name] = member.value }
         return JSON.object(object).text
@@ -116,7 +124,7 @@ struct HistoryText {
         let (low, high) = (candle.low, candle.high)
         let part = PriceTexts.coverage(of: candle, minutes: minutes(of: candle)).map { "\($0) of the " } ?? ""
         return
-            "\(part)\(step): \(money.string(from: low, currency: currency)) to \(money.string(from: high, currency: currency))"
+            "\(part)\(length.rawValue): \(money.string(from: low, currency: currency)) to \(money.string(from: high, currency: currency))"
     }
 
     /// `Minute from Aug 25, 14:30: open $68,901.23, high $68,950.00, low $68,890.10, close $68,900.00; own prices, 59 of 60 ticks`,
@@ -132,8 +140,7 @@ struct HistoryText {
             case Candle.derived: "derived from another currency's by the reference rate of the day"
             default: "from \(candle.origin), not checked"
             }
-        let name = step.rawValue.prefix(1).uppercased() + step.rawValue.dropFirst()
-        let time = step == .day ? "of \(day(candle)) (UTC)" : "from \(timestamps.string(from: start(of: candle)))"
+        let time = isOfDays ? "of \(day(candle)) (UTC)" : "from \(timestamps.string(from: start(of: candle)))"
         return
             "\(name) \(time): \(parts.joined(separator: ", ")); \(([origin] + notes(on: candle)).joined(separator: ", "))"
     }
@@ -146,9 +153,7 @@ struct HistoryText {
 
     func notes(on candle: Candle) -> [String] { PriceTexts.notes(on: candle, minutes: minutes(of: candle)) }
 
-    private func minutes(of candle: Candle) -> Int64 {
-        step == .day && days == .local ? (end(of: candle) - candle.start) / 60 : step.minutes
-    }
+    private func minutes(of candle: Candle) -> Int64 { (end(of: candle) - candle.start) / 60 }
 
     private func start(of candle: Candle) -> Timestamp { Timestamp(milliseconds: candle.start * 1000) }
 
@@ -156,7 +161,7 @@ struct HistoryText {
         var timestamps = timestamps
         timestamps.isISO = true
         // West of Greenwich a day of UTC would have the date of the day before.
-        if step == .day, days == .utc { timestamps.isUTC = true }
+        if isOfDays, days == .utc { timestamps.isUTC = true }
         return timestamps.string(from: start(of: candle))
     }
 

@@ -61,8 +61,8 @@ struct Ledger: Equatable {
     }
 
     /// The lines before the first price.
-    func header(_ currency: String, _ step: Candle.Step) -> String {
-        let what = "; btc-priced: BTC in \(currency), last price of each \(step.rawValue), local time"
+    func header(_ currency: String, _ length: CandleLength) -> String {
+        let what = "; btc-priced: BTC in \(currency), last price of each \(length.rawValue), local time"
         return tool == .hledger ? "\(what)\ndecimal-mark ." : what
     }
 

@@ -6,6 +6,7 @@ import Synchronization
 /// signal is lost between the check of the flag and the start of the wait.
 enum Signals {
     private static let continued = Atomic<Bool>(false)
+    private static let resized = Atomic<Bool>(false)
     private static let ending = Atomic<Int32>(0)
     private static let pipeEnd = Atomic<Int32>(-1)
     /// The value of ``ending`` after the key `q`.
@@ -32,6 +33,7 @@ enum Signals {
     static func catchThem() -> Int32 {
         // Initialise the statics here: a signal handler must not do it.
         continued.store(false, ordering: .relaxed)
+        resized.store(false, ordering: .relaxed)
         ending.store(0, ordering: .relaxed)
         var ends: [Int32] = [-1, -1]
         if pipe(&ends) == 0 {
@@ -45,8 +47,10 @@ enum Signals {
             Signals.continued.store(true, ordering: .relaxed)
             Signals.wake()
         }
-        // The terminal's size has changed: wake up to redraw.
-        handle(SIGWINCH) { _ in Signals.wake() }
+        handle(SIGWINCH) { _ in
+            Signals.resized.store(true, ordering: .relaxed)
+            Signals.wake()
+        }
         for number in [SIGINT, SIGTERM, SIGHUP, SIGQUIT] {
             handle(number) {
                 Signals.ending.store($0, ordering: .relaxed)
@@ -73,6 +77,11 @@ enum Signals {
     /// Whether the process was stopped and continued since the last call.
     static func takeContinued() -> Bool {
         continued.exchange(false, ordering: .relaxed)
+    }
+
+    /// Whether the terminal's size has changed since the last call, if only for a moment.
+    static func takeResized() -> Bool {
+        resized.exchange(false, ordering: .relaxed)
     }
 
     /// Waits for this duration or until a signal comes.

@@ -23,13 +23,14 @@ struct Top {
                 written. It waits for a daemon that can't be reached.
                 """,
             options: Option.daemon + [
-                .currency, ChartView.spanOption, ChartView.candlesFlag, .sats, .symbols, .ascii, .color, noSync, .utc,
+                .currency, ChartView.spanOption, ChartView.candlesFlag, sats, .symbols, .ascii, .color, noSync, .utc,
             ])
     ) { line throws(UsageError) in
         var top = try Top(line)
         return top.run()
     }
 
+    private static let sats = Option("--sats", "Show the satoshis that one unit of the currency buys.")
     private static let noSync = Option(
         "--no-sync", "Don't use synchronized output, which some terminals say they have and have not.")
     /// The mode of synchronized output, and the question whether the terminal has it (DECRQM).
@@ -194,6 +195,8 @@ struct Top {
             screen.forget()
             return false
         }
+        // The terminal may have cut or wrapped what was there.
+        if Signals.takeResized() { screen.forget() }
         let bytes = TerminalMode.takeInput()
         var pressed = keys.keys(in: bytes)
         if bytes.isEmpty, let escape = keys.escapeIfAlone() { pressed.append(escape) }

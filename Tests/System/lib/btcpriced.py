@@ -314,7 +314,7 @@ def verbs():
 
 
 def has_option(verb, option):
-    return bool(re.search(rf"(?m)^  .*{option}\b", btcctl(None, verb, "--help").out.split("\nOptions:")[1]))
+    return bool(re.search(rf"(?m)^  (-\w, )?{option}\b", btcctl(None, verb, "--help").out.split("\nOptions:")[1]))
 
 
 def replaying(*prices, **options):
