@@ -127,13 +127,15 @@ struct Assembly {
             wake: { await control.clientCame() },
             report: { reporter.report($0) })
         await engine.subscribe(server)
+        if let history { await engine.subscribe(history.episodes) }
         await engine.subscribe(control)
         await engine.subscribe(streams)
         if let backfill = past?.backfill { await engine.subscribe(backfill) }
         for price in stored.prices { await engine.restore(price) }
         let parts = Parts(
             running: running, client: client, engine: engine, ticker: ticker, history: archive,
-            backfill: past?.backfill, streams: streams, rates: rates, rateHistory: past?.rates,
+            episodes: history?.episodes, backfill: past?.backfill, streams: streams, rates: rates,
+            rateHistory: past?.rates,
             control: control, server: server, level: level,
             now: now, logger: logger)
         await parts.apply(settings, sources)

@@ -17,6 +17,7 @@ struct HistoryCalls: Sendable {
     ///   - user: The caller's user ID.
     ///   - kept: The currencies that are kept, at least one. The first one is that of a call that names none.
     func answer(to call: HistoryCall, of user: UInt32, kept: [Currency]) async -> CallAnswer {
+        if case .getEvents(let query) = call, query.currency == nil { return await events(query, for: user) }
         let named = call.currency.map(Currency.init(rawValue:)) ?? kept[0]
         guard let currency = named else { return CallAnswer(.noSuchCurrency(call.currency ?? "", kept: kept)) }
         let past = Past(currency, await derivation(currency))
@@ -33,8 +34,27 @@ struct HistoryCalls: Sendable {
             case .getPricesAt(let times, _, let fetches):
                 let (prices, wait) = try await prices(at: times, in: past, fetches: fetches, for: user)
                 return CallAnswer(.pricesAt(prices, in: currency.rawValue, wait: wait))
+            case .getEvents(let query): return await events(query, for: user)
             case .getDay: return CallAnswer(.day(history.day(of: currency, at: now()), of: currency.rawValue))
             }
+        } catch {
+            return CallAnswer(.historyUnavailable(error.description))
+        }
+    }
+
+    private func events(_ query: EventQuery, for user: UInt32) async -> CallAnswer {
+        let to = query.to ?? Timestamp(milliseconds: now().wall.milliseconds + 1)
+        let from = query.from ?? Timestamp(milliseconds: to.milliseconds - Candle.Step.day.seconds * 1000)
+        let range = from.firstSecond..<max(from.firstSecond, to.firstSecond)
+        do throws(HistoryError) {
+            let found = try await store.episodes(
+                in: range, from: query.after?.firstSecond, limit: EventQuery.batch, for: user)
+            let next = found.next.map { Timestamp(milliseconds: $0 * 1000) }
+            let events = found.episodes.filter { episode in
+                query.currency == nil || episode.subject.currency == nil
+                    || episode.subject.currency?.rawValue == query.currency
+            }
+            return CallAnswer(.events(events.map(EventMessage.init), next: next))
         } catch {
             return CallAnswer(.historyUnavailable(error.description))
         }

@@ -24,6 +24,8 @@ final class MemoryArchive: CandleArchive {
 
     func keep(_ candles: [KeptCandle]) { state.withLock { $0.kept += candles } }
 
+    func note(_ episodes: [Episode]) {}
+
     func candles(
         of currency: Currency, _ step: Candle.Step, in range: Range<Int64>, limit: Int
     ) async throws(HistoryError) -> [Candle] {

@@ -792,4 +792,101 @@ extension HistoryStore {
         try SQLiteDatabase(path: path).execute("UPDATE minute SET \(wrong) WHERE start = \(Self.start + 60)")
         #expect(try await read(store, .minute).map(\.close) == [68_900, 68_902])
     }
+
+    // MARK: - Episodes
+
+    private func episode(
+        _ start: Int64, _ end: Int64?, _ source: String = "kraken", worst: Int64? = nil, count: Int64 = 1
+    ) -> Episode {
+        Episode(
+            .init(.outvoted, .eur, source: source), start: Self.start + start, end: end.map { Self.start + $0 },
+            worst: worst, count: count)
+    }
+
+    private func episodes(
+        _ store: HistoryStore, _ range: Range<Int64> = -1000..<100_000, from first: Int64? = nil, limit: Int = 100
+    ) async throws -> ([Episode], next: Int64?) {
+        let range = Self.start + range.lowerBound..<Self.start + range.upperBound
+        return try await store.episodes(in: range, from: first, limit: limit, for: nil)
+    }
+
+    @Test func `episodes are written with the minute, in their last form, and read before that too`() async throws {
+        let store = store()
+        store.note([episode(10, nil, worst: 100)])
+        store.note([episode(10, 40, worst: 300, count: 2), episode(50, nil)])
+        let all = [episode(10, 40, worst: 300, count: 2), episode(50, nil)]
+        #expect(try await episodes(store).0 == all, "not written yet")
+        clock.set(Self.start + 60)
+        store.keep([KeptCandle(.usd, candle(0, 100), .keepsOwn)])
+        store.waitForDisk()
+        #expect(try await episodes(store).0 == all)
+        store.note([episode(50, 70)])
+        store.close()
+        let again = self.store()
+        #expect(try await episodes(again).0 == [all[0], episode(50, 70)], "a stop writes them without a candle")
+        again.close()
+    }
+
+    @Test func `an episode that went on when the daemon was killed ends with its last minute`() async throws {
+        let store = store()
+        store.note([episode(10, nil)])
+        store.keep([KeptCandle(.usd, candle(3, 100), .keepsOwn)])
+        store.waitForDisk()
+        // No orderly stop.
+        let again = self.store()
+        #expect(try await episodes(again).0 == [episode(10, 240)])
+        again.close()
+        store.close()
+    }
+
+    @Test func `what went on in a span is found, page by page, and what began in one second is not parted`()
+        async throws
+    {
+        let store = store()
+        let many = (0..<7).map { episode(100, 130, "source\($0)") }
+        let known = [episode(0, 50), episode(10, nil, "a"), episode(20, 30, "b")] + many + [episode(200, 210)]
+        store.note(known)
+        clock.set(Self.start + 300)
+        store.keep([KeptCandle(.usd, candle(0, 100), .keepsOwn)])
+        store.waitForDisk()
+        #expect(try await episodes(store, 40..<60).0 == [known[0], known[1]], "begun before it")
+        #expect(try await episodes(store, 300..<400).0 == [known[1]], "it still goes on")
+        for limit in [1, 2, 3, 4, 6, 8, 10, 11, 100] {
+            var (found, first, pages) = ([Episode](), Int64?.none, 0)
+            repeat {
+                let page = try await episodes(store, from: first, limit: limit)
+                #expect(!page.0.isEmpty)
+                found += page.0
+                (first, pages) = (page.next, pages + 1)
+            } while first != nil && pages < 20
+            #expect(found.count == known.count && Set(found) == Set(known), "\(limit)")
+            #expect(found.map(\.start) == known.map(\.start), "\(limit)")
+        }
+        store.close()
+    }
+
+    @Test func `rows that are no episodes are left out, and old ones are deleted`() async throws {
+        let first = store()
+        first.close()
+        let database = try SQLiteDatabase(path: "\(folder.path)/\(HistoryStore.fileName)")
+        for row in [
+            "(1, '', 'salvaged', 'x', 1, NULL, 3)", "(2, 'USD', 'unknown', 'x', 3, NULL, 1)",
+            "(3, 'USD', 'doubt', '', 4, NULL, 0)",
+        ] {
+            try database.execute("INSERT INTO event (start, currency, kind, source, end, worst, count) VALUES \(row)")
+        }
+        let store = store(keep: .seconds(86_400))
+        store.note([episode(0, 10), episode(1000, 1010)])
+        #expect(
+            try await store.episodes(in: 0..<Self.start + 10_000, from: nil, limit: 9, for: nil).episodes == [
+                episode(0, 10), episode(1000, 1010),
+            ])
+        store.keep([KeptCandle(.usd, candle(0, 100), .keepsOwn)])
+        store.waitForDisk()
+        clock.set(Self.start + 86_400 + 3600 + 500)
+        store.keep([KeptCandle(.usd, candle(1600, 100), .keepsOwn)])
+        store.waitForDisk()
+        #expect(try await episodes(store).0 == [episode(1000, 1010)])
+        store.close()
+    }
 }

@@ -22,7 +22,11 @@ import Testing
         .getPriceAt(Timestamp(milliseconds: 1_724_596_200_000)), .getPriceAt(Timestamp(milliseconds: 0), "JPY"),
         .getPricesAt([Timestamp(milliseconds: 0), Timestamp(milliseconds: -1)], "JPY", fetch: true),
         .getPricesAt([Timestamp](repeating: Timestamp(milliseconds: 9_999_999_999_999), count: 400)),
-        .getDay(), .getDay("EUR"),
+        .getDay(), .getDay("EUR"), .getEvents(EventQuery()),
+        .getEvents(
+            EventQuery(
+                currency: "EUR", from: Timestamp(milliseconds: 1000), to: Timestamp(milliseconds: 99_000),
+                after: Timestamp(milliseconds: 5000))),
     ])
     func `a call is read back unchanged`(call: HistoryCall) throws {
         let bytes = call.call.encoded().dropLast()

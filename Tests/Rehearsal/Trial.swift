@@ -250,6 +250,7 @@ final class LiarPeer: PriceFeed {
 private final class Minutes: CandleArchive {
     let kept = Log<KeptCandle>()
     func keep(_ candles: [KeptCandle]) { for candle in candles { kept.add(candle) } }
+    func note(_ episodes: [Episode]) {}
     func candles(of _: Currency, _: Candle.Step, in _: Range<Int64>, limit _: Int) -> [Candle] { [] }
     func backfill(_: [Candle], of _: Currency, _: Candle.Step) {}
     func insert(_: [Candle], of _: Currency) {}

@@ -181,8 +181,8 @@ def _():
 def _():
     place, simulator, daemon = daemon_with_price()
     commands = [[verb, *WORDS.get(verb, []), *form] for verb in verbs() for form in ([], ["--json"])
-                # pause, resume and source print nothing but JSON, and top prints on terminals only.
-                if (has_option(verb, "--json") if form else verb not in ("pause", "resume", "source", "top"))]
+                # pause, resume and source print nothing but JSON, top prints on terminals only, and nothing has happened.
+                if verb != "events" and (has_option(verb, "--json") if form else verb not in ("pause", "resume", "source", "top"))]
     for words in (*commands, ["current", "--bar", "polybar"]):
         with open("/dev/full", "w") as full:
             done = subprocess.run(

@@ -1,5 +1,6 @@
 import BTCPriceCore
 import BTCPriceFeature
+import BTCPriceSocket
 import FoundationEssentials
 import Glibc
 import TestSupport
@@ -59,9 +60,16 @@ import Testing
         model.show(state, at: now)
         if let lost, kind == .none { model.updatesFailed(lost) }
         let candles = kind == .none ? [] : Candle.samples(.minute, 1440, until: now.wall.wholeSeconds, gap: 500..<640)
+        let at = { (seconds: Int64) in now.wall.wholeSeconds - seconds }
+        let episodes = [
+            Episode(.init(.limited, .usd, source: "gemini"), start: at(9000), end: at(8700)),
+            Episode(.init(.outvoted, .usd, source: "coinbase"), start: at(4000), end: at(3100), worst: 30_151),
+            Episode(.init(.outage, .usd), start: at(95)),
+        ]
         return TopContent(
             state: lost != nil && kind == .none ? nil : state, model: model, lost: lost,
             sources: kind == .none ? [] : sources(kind),
+            events: kind == .none ? [] : episodes.prefix(kind == .stale ? 3 : 2).map(EventMessage.init),
             history: ChartCandles(named: nil, span: .day, candles: candles), now: now)
     }
 

@@ -315,10 +315,10 @@ package actor PriceEngine: TickTarget {
         switch comparison {
         case .differs(let difference) where !isClockReported:
             isClockReported = true
-            report(.clockDiffers(difference))
+            tell(.clockDiffers(difference))
         case .agrees where isClockReported:
             isClockReported = false
-            report(.clockAgrees)
+            tell(.clockAgrees)
         default: break
         }
     }
@@ -374,7 +374,13 @@ package actor PriceEngine: TickTarget {
             }
             if isChange, state.freshness == .fresh { startRounds(derivedFrom: tracked.currency) }
         }
-        for event in events { report(tracked === first ? event : event.named(after: tracked.currency)) }
+        for event in events { tell(event, of: tracked) }
+    }
+
+    /// Reports an event to the history and to the operator.
+    private func tell(_ event: PriceEvent, of tracked: TrackedCurrency? = nil) {
+        history?.episodes.report(event, of: tracked?.currency)
+        report(tracked.map { $0 === first ? event : event.named(after: $0.currency) } ?? event)
     }
 
     /// The sources that may be requested now. A requester that the limits refuse is served in its turn.

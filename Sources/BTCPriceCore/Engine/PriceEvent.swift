@@ -26,6 +26,9 @@ package enum PriceEvent: Sendable, Hashable {
     case sourceRecovered(String)
     /// Sources that are too far from a median to count.
     case outliers([String], value: Price)
+    /// The sources whose prices most others contradict, and how far they are from the shown price, in millionths of it. Reported at each
+    /// tick while there are any, and once when there are none.
+    case outvoted([String: Int64], Currency)
     /// USDT is off its peg, or back at it.
     case pegChanged(PegRate)
     /// A source dates its prices in the future: they count as prices without a time.

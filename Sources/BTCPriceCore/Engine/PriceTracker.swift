@@ -1,3 +1,5 @@
+import Glibc
+
 /// Keeps the price of one currency: records observations and decisions, and returns what to publish and to report. A pure value
 /// without a clock and without I/O, changed in place. It is large, so it can't be copied by accident.
 package struct PriceTracker: ~Copyable, Sendable {
@@ -31,6 +33,7 @@ package struct PriceTracker: ~Copyable, Sendable {
     /// Where the last round that requested a source found the price, in the common frame.
     private var requestedPlace: Double?
     private var contradictedSince: BootTime?
+    private var hasOutvoted = false
     /// Whether the last round had no time left for the response of another exchange.
     private(set) var lacksTime = false
     /// The only source that gave a price, if several are configured.
@@ -327,9 +330,23 @@ package struct PriceTracker: ~Copyable, Sendable {
             actions.failure = failure
             fallBack(to: derived, failure, isTick: isTick, &actions)
         }
+        if isTick { tellOutvoted(&actions) }
         warn(at: decision.observed.boottime, &actions)
         actions.publish = state
         return actions
+    }
+
+    /// Reports the sources that most others contradict.
+    private mutating func tellOutvoted(_ actions: inout Actions) {
+        let outvoted = Set(verdicts.filter { $0.value == .outlier }.keys).union(belief.falsetickers)
+        guard !outvoted.isEmpty || hasOutvoted, let reference = belief.reference else { return }
+        hasOutvoted = !outvoted.isEmpty
+        var distances: [String: Int64] = [:]
+        for price in book.last where outvoted.contains(price.market) {
+            let place = belief.place(of: price, near: reference.log, beside: book.stated)
+            distances[price.market.venue] = Int64(min(abs(exp(place - reference.log) - 1) * 1e6, 1e9))
+        }
+        actions.events.append(.outvoted(distances, book.currency))
     }
 
     /// Since when the shown prices are in doubt, because a decision shows another market's that is far from them: since another exchange

@@ -45,8 +45,8 @@ package struct KeptCandle: Sendable, Hashable {
     }
 }
 
-/// Stores candles for years.
-package protocol CandleArchive: Sendable {
+/// Stores candles for years, and episodes beside them.
+package protocol CandleArchive: EpisodeArchive {
     /// Stores one-minute candles, from the oldest to the newest. Must not block: the ticks wait for it.
     func keep(_ candles: [KeptCandle])
 

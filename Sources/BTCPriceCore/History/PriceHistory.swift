@@ -168,11 +168,14 @@ package final class PriceHistory: Sendable {
 
     private let store: any CandleArchive
     package let clock: HistoryClock
+    /// What went on.
+    package let episodes: EpisodeRecorder
     private let state = Mutex(State())
 
     package init(store: any CandleArchive, clock: HistoryClock) {
         self.store = store
         self.clock = clock
+        episodes = EpisodeRecorder(archive: store, now: { clock.now })
     }
 
     /// Adds a state that is about to be published.
@@ -247,8 +250,9 @@ package final class PriceHistory: Sendable {
         }
     }
 
-    /// Stores what is known about the current minute, because the daemon ends.
+    /// Stores what is known about the current minute, and ends what goes on, because the daemon ends.
     package func close() {
+        episodes.close()
         state.withLock { state in
             let held = state.waiting.take()?.minutes ?? []
             // A tick covers only what has passed of the time until the next one.

@@ -1,4 +1,5 @@
 import BTCPriceCore
+import BTCPriceFeature
 
 /// Keeps a log short: admits lines of the same kind at growing intervals, with a count of the lines left out.
 ///
@@ -63,17 +64,5 @@ extension LineThrottle.Summary: CustomStringConvertible {
         guard count > 0 else { return "" }
         let list = details.count > 1 ? ": " + details.map { "\($0.name) \($0.count)" }.joined(separator: ", ") : ""
         return " (\(count) more in \(span.wholeUnits)\(list))"
-    }
-}
-
-extension Duration {
-    /// `95 s`, `12 min`, `3 h` or `10 d`, rounded down.
-    var wholeUnits: String {
-        switch components.seconds {
-        case let seconds where seconds < 120: "\(seconds) s"
-        case let seconds where seconds < 7200: "\(seconds / 60) min"
-        case let seconds where seconds < 172_800: "\(seconds / 3600) h"
-        case let seconds: "\(seconds / 86_400) d"
-        }
     }
 }

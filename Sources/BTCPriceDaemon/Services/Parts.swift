@@ -15,6 +15,7 @@ struct Parts: Sendable {
     let ticker: OneSecondTicker
     /// `nil` if no history is kept.
     let history: HistoryStore?
+    let episodes: EpisodeRecorder?
     let backfill: Backfill?
     let streams: StreamControl
     let rates: RateKeeper

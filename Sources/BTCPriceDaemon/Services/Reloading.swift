@@ -88,6 +88,7 @@ actor Reloading {
     }
 
     private func tell(_ settings: Settings, _ old: Settings) {
+        parts.episodes?.reloaded()
         let (atStart, after) = (initial.values, settings.values)
         let changed = settings.changes(from: old)
         logger.tell(

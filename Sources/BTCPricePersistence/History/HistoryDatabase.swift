@@ -128,8 +128,11 @@ final class HistoryDatabase {
     /// Adds candles of minutes, and makes those of the hours and days that have ended. All of it takes effect, or nothing.
     /// - Parameters:
     ///   - now: Unix seconds. A span that ends later is not complete.
-    ///   - oldest: Minutes before it are deleted, Unix seconds; `nil` to keep all.
-    func add(_ candles: [KeptCandle], at now: Int64, oldest: Int64?) throws(SQLiteError) {
+    ///   - oldest: Minutes and episodes before it are deleted, Unix seconds; `nil` to keep all.
+    ///   - episodes: Those to write.
+    func add(
+        _ candles: [KeptCandle], at now: Int64, oldest: Int64?, episodes: [Episode] = []
+    ) throws(SQLiteError) {
         let before = (open, lastPruned, currencies)
         do throws(SQLiteError) {
             try database.transaction { () throws(SQLiteError) in
@@ -137,6 +140,7 @@ final class HistoryDatabase {
                 for kept in candles { note(kept.candle.start, of: kept.currency, in: .hour) }
                 try close(.hour, from: .minute, at: now)
                 try close(.day, from: .hour, at: now)
+                try write(episodes)
                 if let oldest { try prune(before: oldest, at: now) }
             }
         } catch {
@@ -334,6 +338,7 @@ final class HistoryDatabase {
             """
             DELETE FROM minute WHERE start < min(?1, ifnull((SELECT start FROM minute ORDER BY start LIMIT 1 OFFSET 10000), ?1))
             """, [.integer(oldest)])
+        try run("DELETE FROM event WHERE start < ? AND end < ?", [.integer(oldest), .integer(oldest)])
     }
 
     // MARK: - Reading
@@ -402,7 +407,7 @@ final class HistoryDatabase {
     }
 
     /// Runs a statement, which is prepared on first use.
-    private func run(
+    func run(
         _ sql: String, _ values: [SQLiteStatement.Value] = [], _ row: ([SQLiteStatement.Value]) -> Void = { _ in }
     ) throws(SQLiteError) {
         let statement: SQLiteStatement
@@ -440,9 +445,9 @@ extension Candle {
 }
 
 extension SQLiteStatement.Value {
-    fileprivate var integer: Int64? { if case .integer(let number) = self { number } else { nil } }
+    var integer: Int64? { if case .integer(let number) = self { number } else { nil } }
 
-    fileprivate static func optional(_ number: Int64?) -> SQLiteStatement.Value { number.map { .integer($0) } ?? .null }
+    static func optional(_ number: Int64?) -> SQLiteStatement.Value { number.map { .integer($0) } ?? .null }
 
     /// - Throws: ``SQLiteError`` for a price that the column can't hold. It can hold every price within ``Currency/prices``.
     fileprivate static func price(_ price: Price) throws(SQLiteError) -> SQLiteStatement.Value {

@@ -55,11 +55,18 @@ package final class HistoryStore: CandleArchive {
         var held: [KeptCandle] = []
         /// How many of ``held`` are being written.
         var underWay = 0
+        /// The episodes that are not written yet.
+        var episodes: [EpisodeKey: Episode] = [:]
         var lastCommit: BootTime?
         var isWriting = false
         var failure: HistoryError?
         var queries = QueryTurns<CheckedContinuation<Bool, Never>>(capacity: HistoryStore.mostQueries)
         var lastQuery = 0
+    }
+
+    private struct EpisodeKey: Hashable {
+        let subject: Episode.Subject
+        let start: Int64
     }
 
     /// State that only the queue accesses.
@@ -144,22 +151,31 @@ package final class HistoryStore: CandleArchive {
         if isDue { queue.async { self.commit() } }
     }
 
+    package func note(_ episodes: [Episode]) {
+        state.withLock { state in
+            for episode in episodes {
+                state.episodes[EpisodeKey(subject: episode.subject, start: episode.start)] = episode
+            }
+        }
+    }
+
     /// Runs on the queue.
     private func commit() {
         let present = now
-        let (candles, oldest) = state.withLock { state in
+        let (candles, oldest, episodes) = state.withLock { state in
             state.underWay = state.held.count
             state.lastCommit = present.boottime
             let keep = state.settings.keepMinutes.map { $0.components.seconds }
             // Keeps an hour more. Otherwise the oldest minutes that a backfill requests would be deleted and requested again and again.
             let oldest = keep.map { present.wall.wholeSeconds - $0 - Candle.Step.hour.seconds }
-            return (state.held, clock.isConfirmed ? oldest : nil)
+            return (state.held, clock.isConfirmed ? oldest : nil, state.episodes)
         }
         do throws(SQLiteError) {
-            if !candles.isEmpty {
+            if !candles.isEmpty || !episodes.isEmpty {
                 let database = try database()
                 if let second = files.unsettled { try settled(at: second) }
-                try database.add(candles, at: present.wall.wholeSeconds, oldest: oldest)
+                try database.add(
+                    candles, at: present.wall.wholeSeconds, oldest: oldest, episodes: Array(episodes.values))
                 files.unchecked?.append(contentsOf: candles)
                 if files.checkpoint.map({ present.boottime - $0 >= Self.checkpointEvery }) ?? true {
                     checkpoint(database, at: present)
@@ -168,6 +184,7 @@ package final class HistoryStore: CandleArchive {
             let recovered = state.withLock { state in
                 state.held.removeFirst(state.underWay)
                 (state.underWay, state.isWriting) = (0, false)
+                state.episodes = state.episodes.filter { episodes[$0.key] != $0.value }
                 defer { state.failure = nil }
                 return state.failure != nil
             }
@@ -268,6 +285,44 @@ package final class HistoryStore: CandleArchive {
         try await onQueue(for: user) { [self] () throws(SQLiteError) in
             try candles(of: currency, step, in: range, limit: limit, newest(of: currency), try database())
         }
+    }
+
+    /// Episodes, by their start, and the start of the next one if there are more; see ``HistoryDatabase/episodes(in:from:limit:)``. The
+    /// last ones may not be over yet.
+    /// - Parameters:
+    ///   - limit: How many are read at a time. Those that began in one second are not parted.
+    ///   - user: The user who requests them. Users take turns.
+    package func episodes(
+        in range: Range<Int64>, from first: Int64?, limit: Int, for user: UInt32?
+    ) async throws(HistoryError) -> (episodes: [Episode], next: Int64?) {
+        try await onQueue(for: user) { [self] () throws(SQLiteError) in
+            let database = try database()
+            var found = try episodes(in: range, from: first, limit: limit + 1, database)
+            guard found.count > limit else { return (found, nil) }
+            let next = found[limit].start
+            let whole = found.prefix(limit).filter { $0.start < next }
+            guard whole.isEmpty else { return (whole, next) }
+            found = try episodes(in: range, from: next, limit: .max, database).filter { $0.start == next }
+            return (found, next + 1)
+        }
+    }
+
+    /// Runs on the queue.
+    private func episodes(
+        in range: Range<Int64>, from first: Int64?, limit: Int, _ database: HistoryDatabase
+    ) throws(SQLiteError) -> [Episode] {
+        let newest = state.withLock(\.episodes)
+        var known = newest
+        for episode in try database.episodes(in: range, from: first, limit: limit) {
+            let key = EpisodeKey(subject: episode.subject, start: episode.start)
+            known[key] = known[key] ?? episode
+        }
+        return Array(
+            known.values.filter { episode in
+                range.upperBound > episode.start && episode.start >= first ?? .min
+                    && (episode.start >= range.lowerBound || episode.end.map { $0 > range.lowerBound } ?? true)
+            }
+            .sorted { $0.rank < $1.rank }.prefix(limit))
     }
 
     /// The shortest known candle that covers each of some moments; `nil` where there is none.
@@ -416,6 +471,8 @@ package final class HistoryStore: CandleArchive {
             setAside(error)
             database = try HistoryDatabase(path: path, now: end)
         }
+        // Those of this run are not written yet.
+        if files.opened == 0 { try database.endEpisodes() }
         files.database = database
         files.checkpoint = now.boottime
         files.opened += 1

@@ -167,6 +167,26 @@ package struct PriceConnection: ~Copyable {
         }
     }
 
+    /// Requests what went on.
+    /// - Returns: The events, by their start; and the `after` of the next call, `nil` if these are all.
+    package mutating func eventPage(_ query: EventQuery) throws(ClientError) -> ([EventMessage], next: Timestamp?) {
+        let reply = try call(HistoryCall.getEvents(query).call)
+        return try read { () throws(JSONFieldError) in
+            (try reply.required("events", .list(JSONKind<EventMessage>.message)), try reply.optional("next", .time))
+        }
+    }
+
+    /// Requests all of what went on, page by page.
+    package mutating func events(_ query: EventQuery) throws(ClientError) -> [EventMessage] {
+        var (all, query) = ([EventMessage](), query)
+        repeat {
+            let (events, next) = try eventPage(query)
+            all += events
+            query.after = next
+        } while query.after != nil
+        return all
+    }
+
     /// Requests the last 24 hours.
     /// - Parameter currency: ISO 4217; `nil` for the daemon's first currency.
     /// - Returns: `nil` if no price of the last 24 hours is known.

@@ -17,6 +17,7 @@ struct CallParameters {
     var time: Timestamp?
     var times: [Timestamp]?
     var fetch: Bool?
+    var after: Timestamp?
 
     init() {}
 
@@ -57,6 +58,11 @@ struct CallParameters {
             try fields.optional("from", &from, .time)
             try fields.optional("to", &to, .time)
             try fields.optional("limit", &limit, .integer.only { $0 > 0 })
+        case HistoryInterface.getEvents:
+            try fields.optional("currency", &currency, .text)
+            try fields.optional("from", &from, .time)
+            try fields.optional("to", &to, .time)
+            try fields.optional("after", &after, .time)
         case HistoryInterface.getPriceAt:
             try fields.optional("time", &time, .time)
             try fields.optional("currency", &currency, .text)

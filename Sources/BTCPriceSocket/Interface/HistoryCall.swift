@@ -9,6 +9,7 @@ package enum HistoryCall: Sendable, Hashable {
     case getPricesAt([Timestamp], String? = nil, fetch: Bool = false)
     /// `GetDay`: of this currency; `nil` for the first one.
     case getDay(String? = nil)
+    case getEvents(EventQuery)
 
     /// The maximum number of moments in one call: they fit in a message.
     package static let mostTimes = 400
@@ -17,6 +18,7 @@ package enum HistoryCall: Sendable, Hashable {
     package var currency: String? {
         switch self {
         case .getHistory(let query): query.currency
+        case .getEvents(let query): query.currency
         case .getPriceAt(_, let currency, _), .getPricesAt(_, let currency, _), .getDay(let currency): currency
         }
     }
@@ -54,7 +56,36 @@ package struct HistoryQuery: Sendable, Hashable {
     }
 }
 
+/// The parameters of `GetEvents`.
+package struct EventQuery: Sendable, Hashable {
+    /// The maximum number of events in one reply. Those that began in one second are not parted.
+    package static let batch = 100
+
+    /// ISO 4217; `nil` for all currencies.
+    package var currency: String?
+    /// `nil` for 24 hours before ``to``.
+    package var from: Timestamp?
+    /// The end; `nil` means the present time.
+    package var to: Timestamp?
+    /// Only those that began at it or later; `nil` for all. It is the `next` of the reply before.
+    package var after: Timestamp?
+
+    package init(
+        currency: String? = nil, from: Timestamp? = nil, to: Timestamp? = nil, after: Timestamp? = nil
+    ) {
+        (self.currency, self.from, self.to, self.after) = (currency, from, to, after)
+    }
+}
+
 extension Reply {
+    /// - Parameter next: The start of the next event; `nil` if there are no more.
+    package static func events(_ events: [EventMessage], next: Timestamp?) -> Reply {
+        Reply(parameters: [
+            "events": .array(events.map { .object($0.json) }),
+            "next": next.map { .integer($0.milliseconds) } ?? .null,
+        ])
+    }
+
     /// - Parameter next: The start of the next candle; `nil` if there are no more.
     package static func history(
         _ candles: [Candle], of currency: String, _ step: Candle.Step, next: Timestamp?

@@ -34,6 +34,7 @@ package enum HistoryInterface {
     package static let getPriceAt = "\(name).GetPriceAt"
     package static let getPricesAt = "\(name).GetPricesAt"
     package static let getDay = "\(name).GetDay"
+    package static let getEvents = "\(name).GetEvents"
     package static let unknownCurrency = "\(name).UnknownCurrency"
     /// No history is kept.
     package static let disabled = "\(name).Disabled"
@@ -48,7 +49,7 @@ package enum HistoryInterface {
 /// A method of the daemon's interfaces, for counting calls.
 package enum PriceMethod: Int, Sendable, CaseIterable {
     case getPrice, watchPrice, listCurrencies, getStatus, listSources, getMetrics, pause, resume, retry, setSource,
-        getHistory, getPriceAt, getPricesAt, getDay
+        getHistory, getPriceAt, getPricesAt, getDay, getEvents
     /// A method of another interface, an unknown method, or a call with invalid parameters.
     case other
 

@@ -33,6 +33,7 @@ package enum PriceCall: Sendable, Hashable {
         case .history(.getPriceAt): .getPriceAt
         case .history(.getPricesAt): .getPricesAt
         case .history(.getDay): .getDay
+        case .history(.getEvents): .getEvents
         }
     }
 
@@ -50,6 +51,7 @@ package enum PriceCall: Sendable, Hashable {
         case .getMetrics: 6
         case .history(.getHistory(let query)): 1 + Int64(min(query.limit ?? .max, HistoryQuery.batch)) / 25
         case .history(.getPricesAt(let times, _, _)): 1 + Int64(times.count)
+        case .history(.getEvents): 4
         case .getPrice, .watchPrice, .listCurrencies, .getStatus, .listSources, .pause, .resume, .retry, .setSource,
             .history:
             1
@@ -120,6 +122,11 @@ package enum PriceCall: Sendable, Hashable {
             guard let times = parameters.times else { throw JSONFieldError(field: "times") }
             self = .history(.getPricesAt(times, currency, fetch: parameters.fetch ?? false))
         case HistoryInterface.getDay: self = .history(.getDay(currency))
+        case HistoryInterface.getEvents:
+            self = .history(
+                .getEvents(
+                    EventQuery(
+                        currency: currency, from: parameters.from, to: parameters.to, after: parameters.after)))
         default: return nil
         }
     }
@@ -164,6 +171,10 @@ package enum PriceCall: Sendable, Hashable {
         case .history(.getDay(let currency)):
             method = HistoryInterface.getDay
             parameters.currency = currency
+        case .history(.getEvents(let query)):
+            method = HistoryInterface.getEvents
+            (parameters.currency, parameters.from, parameters.to) = (query.currency, query.from, query.to)
+            parameters.after = query.after
         }
         return Call(method: method, parameters: parameters.json(of: method), more: more)
     }

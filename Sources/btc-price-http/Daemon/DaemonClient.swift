@@ -38,6 +38,7 @@ final class DaemonClient: Sendable {
     private let histories: KeptReplies<HistoryQuery, Candles>
     private let days: KeptReplies<String?, PriceDay?>
     private let moments: KeptReplies<Moment, (known: PriceAt?, currency: String)>
+    private let happened: KeptReplies<EventQuery, (events: [EventMessage], next: Timestamp?)>
 
     /// - Parameter maxAge: The age above which a price counts as missing unless a client says another, seconds.
     init(maxAge: Int64, socket: @escaping @Sendable () -> String) {
@@ -71,6 +72,9 @@ final class DaemonClient: Sendable {
                 (currency, next) = (named, following)
             }
             return Candles(currency: currency, candles: all, next: next)
+        }
+        happened = KeptReplies(past, for: .seconds(1), limit: 4, rate: rate) { query, connection throws(ClientError) in
+            try connection.eventPage(query)
         }
         moments = KeptReplies(past, for: .seconds(1), rate: rate) { moment, connection throws(ClientError) in
             let reply = try connection.price(at: moment.time, in: moment.currency)
@@ -131,6 +135,11 @@ final class DaemonClient: Sendable {
     ///   - client: Who asks. Clients share the calls for the past.
     func history(_ query: HistoryQuery, for client: String) async throws(Problem) -> Candles {
         try await histories.reply(to: query, for: client)
+    }
+
+    /// - Returns: The events, and the `after` of the next page; `nil` if there is none.
+    func events(_ query: EventQuery, for client: String) async throws(Problem) -> ([EventMessage], next: Timestamp?) {
+        try await happened.reply(to: query, for: client)
     }
 
     /// - Returns: The price, `nil` if nothing is known; and its currency.

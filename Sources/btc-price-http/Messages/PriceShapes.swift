@@ -1,4 +1,5 @@
 import BTCPriceCore
+import BTCPriceFeature
 import BTCPriceSocket
 
 /// The gateway's JSON. It contains no error text of the daemon, no addresses and no file names.
@@ -43,6 +44,24 @@ enum PriceShapes {
         ]
         object["until"] = day.until.map { .string(HTTPDate.rfc3339($0.milliseconds)) }
         object["coveredMinutes"] = day.coveredMinutes.map { .integer($0) }
+        return object
+    }
+
+    /// An event. What it does not have is left out.
+    static func event(_ event: EventMessage) -> JSONObject {
+        var object: JSONObject = [
+            "kind": .string(event.kind), "start": .string(HTTPDate.rfc3339(event.start.milliseconds)),
+        ]
+        object["end"] = event.end.map { .string(HTTPDate.rfc3339($0.milliseconds)) }
+        object["currency"] = event.currency.map { .string($0) }
+        object["source"] = event.source.map { .string($0) }
+        object["worst"] = event.worst.map { .string($0.description) }
+        object["differenceMs"] = event.difference.map { .integer($0) }
+        object["count"] = .integer(event.count)
+        object["text"] = .string(
+            PriceTexts.event(
+                event.kind, currency: event.currency, source: event.source, worst: event.worst,
+                difference: event.difference, count: event.count))
         return object
     }
 

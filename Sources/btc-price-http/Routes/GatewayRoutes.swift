@@ -52,6 +52,7 @@ struct GatewayRoutes: Sendable {
         case "v1/history": return try await history.history(request)
         case "v1/at": return try await history.price(request)
         case "v1/day": return try await history.day(request)
+        case "v1/events": return try await history.events(request)
         // Shapes that other programs read. These two are mempool's.
         case "api/v1/prices": return try await states(request) { .object(PriceShapes.mempoolPrices($0)) }
         case "api/v1/historical-price": return try await history.historicalPrices(request)
@@ -267,8 +268,8 @@ struct GatewayRoutes: Sendable {
 struct Page: Sendable {
     /// The SHA-256 of what is between the tags in index.html. Tests/System/230-http.py compares them with the page.
     private static let digests = (
-        script: "1coz/fBv07ZUbkfRzkJ8t5cswD8BC737e8NORU0Jh9s=",
-        style: "rCNE5/5/qIWw/grkdVnwGSb7owpvBCzNrMdjXycf3hE="
+        script: "a86R2yIDcvTEix/SV12BCA4IYjWHvm6zjw7Phe2XJDM=",
+        style: "TQ7X/GVf5+qBfRqx1I2US4R02BfGrP0AqRP992sP0wE="
     )
     private static let policy =
         "default-src 'none'; connect-src 'self'; img-src data:; script-src 'sha256-\(digests.script)'; "

@@ -76,6 +76,24 @@ struct HistoryRoutes: Sendable {
         return Representation(.object(body)).response(to: request)
     }
 
+    func events(_ request: GatewayRequest) async throws(Problem) -> GatewayResponse {
+        try Problem.check(request, has: "currency", "since", "until", "after")
+        let until = try request["until"].map { (text) throws(Problem) in try Self.time(text, "until") }
+        let since = try Self.time(request["since"] ?? "24h", "since")
+        guard since < until ?? .now else { throw Problem(.badRequest, "since must be before until.") }
+        let after = try request["after"].map { (text) throws(Problem) in try Self.time(text, "after") }
+        let code = try GatewayRoutes.code(request)
+        if code != nil { _ = try await daemon.kept().currency(code) }
+        let (events, next) = try await daemon.events(
+            EventQuery(currency: code, from: since, to: until, after: after), for: request.client)
+        return Representation(
+            .object([
+                "events": .array(events.map { .object(PriceShapes.event($0)) }),
+                "next": next.map { .string(HTTPDate.rfc3339($0.milliseconds)) } ?? .null,
+            ])
+        ).response(to: request)
+    }
+
     /// mempool's `/api/v1/historical-price`: the prices at a time, or one for each day.
     func historicalPrices(_ request: GatewayRequest) async throws(Problem) -> GatewayResponse {
         let list = try await daemon.kept()

@@ -37,6 +37,8 @@ struct Top {
     private static let synchronized = 2026
     private static let question = "\u{1B}[?2026$p"
     private static let longestSilence: Duration = .seconds(5)
+    /// The time between two requests of the events, and the time that they are of, in seconds.
+    private static let (eventsEvery, lately): (Int64, Int64) = (10, 6 * 3600)
 
     private let daemon: DaemonAddress
     private let isColored: Bool
@@ -60,6 +62,8 @@ struct Top {
     private var second: Int64?
     /// Whether the daemon has a history that can be read.
     private var hasHistory = true
+    /// When the events were requested last, Unix seconds.
+    private var eventsSecond: Int64 = 0
     /// Whether a state came since the start.
     private var hasShown = false
     private var isOver = false
@@ -165,6 +169,15 @@ struct Top {
         guard hasHistory else { return }
         hasHistory =
             try Connecting.optional { () throws(ClientError) in try content.history.update(&details, now: now) } != nil
+        // A daemon of version 1.0.0 has none.
+        if hasHistory, now - eventsSecond >= Self.eventsEvery {
+            eventsSecond = now
+            let from = Timestamp(milliseconds: (now - Self.lately) * 1000)
+            content.events =
+                try Connecting.optional { () throws(ClientError) in
+                    try details.events(EventQuery(currency: content.state?.currency, from: from))
+                } ?? []
+        }
     }
 
     private mutating func take(_ message: StateMessage) {
@@ -214,7 +227,8 @@ struct Top {
         case .span: content.history = ChartCandles(named: state.currency, span: state.span)
         case .currency:
             content.history = ChartCandles(named: state.currency, span: state.span)
-            (content.state, content.sources, newest, second) = (nil, [], nil, nil)
+            (content.state, content.sources, content.events, newest, second) = (nil, [], [], nil, nil)
+            eventsSecond = 0
             makeModel()
         }
         if state.isInSatoshis != wasInSatoshis { makeModel() }

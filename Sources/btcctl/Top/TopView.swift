@@ -1,5 +1,6 @@
 import BTCPriceCore
 import BTCPriceFeature
+import BTCPriceSocket
 
 /// What `top` knows. A pure value.
 struct TopContent {
@@ -12,6 +13,8 @@ struct TopContent {
     /// What is to be known of the sources; `nil` for nothing.
     var note: String?
     var sources: [SourceReport] = []
+    /// By their start.
+    var events: [EventMessage] = []
     var history: ChartCandles
     /// The reader's clocks; those of the moment in which the picture was frozen.
     var now: ObservationTime
@@ -58,8 +61,8 @@ struct TopView {
         if state.isHelp { return (help(state, width, size.height), 0) }
         let head = head(content, state, width, height: size.height)
         let room = size.height - head.count - 1
-        let markets = markets(content, width)
-        let rows = rows(room: room, markets: markets.count)
+        let (markets, events) = (markets(content, width), events(content, width))
+        let rows = rows(room: room, markets: markets.count, events: events.count)
         var lines = head
         if rows.chart > 0 { lines += drawn(content, state, width, rows.chart) }
         // Without the heads of the columns if there is hardly room for the rows.
@@ -73,16 +76,23 @@ struct TopView {
             lines += markets.dropFirst(1 + min(state.scrolled, hidden)).prefix(shown)
                 .map { StyledLine([.init(text: $0, style: style)]) }
         }
+        if rows.events > 0 {
+            lines.append(StyledLine([.init(text: "Lately", style: .faint)]))
+            lines += events.suffix(rows.events - 1).map { StyledLine($0) }
+        }
         lines += Array(repeating: StyledLine(""), count: max(0, size.height - 1 - lines.count))
         return (Array(lines.prefix(size.height - 1)) + [footer(state, hidden, width)], hidden)
     }
 
-    /// The rows of the chart with its title, and of the markets. The chart has what the markets leave, and at least half.
-    private func rows(room: Int, markets: Int) -> (chart: Int, markets: Int) {
+    /// The rows of the chart with its title, of the markets, and of the events. The chart has what the markets leave, and at least half;
+    /// the events have a quarter if the markets are whole.
+    private func rows(room: Int, markets: Int, events: Int) -> (chart: Int, markets: Int, events: Int) {
         let least = Chart.least.height + 1
-        guard room >= least else { return (0, room) }
-        let chart = max(least, min(room, max(room - markets, room / 2)))
-        return (chart, room - chart)
+        guard room >= least else { return (0, room, 0) }
+        let lately = min(events, room / 4)
+        let events = room / 2 - markets >= lately ? lately : 0
+        let chart = max(least, min(room, max(room - markets - events, room / 2)))
+        return (chart, room - chart - events, events)
     }
 
     // MARK: - The price
@@ -198,6 +208,13 @@ struct TopView {
             table = table.map { row in row.enumerated().map { $0.offset == column ? "" : $0.element } }
         }
         return Table.lines(Self.packed(table)).map { cut($0, width) }
+    }
+
+    /// A head, and the last events.
+    private func events(_ content: TopContent, _ width: Int) -> [String] {
+        guard !content.events.isEmpty else { return [] }
+        let lines = EventsText(timestamps: timestamps).lines(content.events.suffix(20), at: content.now)
+        return ["Lately"] + lines.map { cut($0, width) }
     }
 
     /// The width of all columns but the last.

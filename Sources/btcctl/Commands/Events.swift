@@ -1,0 +1,56 @@
+import BTCPriceCore
+import BTCPriceFeature
+import BTCPriceSocket
+import CommandLine
+
+/// `btcctl events`: what went on, as who was outvoted, by how much and how long.
+enum Events {
+    static let verb = Verb(
+        command: Command(
+            "events", "Show what happened: outages, doubt, and sources that were wrong.",
+            details: """
+                Examples:
+                  btcctl events                            the last seven days
+                  btcctl events --since 2026-08-25 --until 2026-08-26
+                  btcctl events -c EUR --json
+
+                An event has a begin and, if it is over, an end. A source that most others contradicted was outvoted; the \
+                farthest distance is that from the price that was shown meanwhile. What begins again within a minute is one \
+                event. 'for' means that it goes on.
+
+                Exit status: 0, also without events, 64 for a wrong command line, 69 if the daemon can't be reached, 74 if \
+                standard output can't be written.
+                """,
+            options: Option.daemon + [.currency, since, until] + Option.times + [.jsonLines])
+    ) { line throws(UsageError) in
+        let (now, isUTC) = (ObservationTime.now(), line.has(.utc))
+        let read = { (text: String) throws(UsageError) in try moment(text, isUTC: isUTC, now: now.wall).time }
+        let from = try line.value(since, read) ?? Timestamp(milliseconds: now.wall.milliseconds - 7 * 86_400_000)
+        let to = try line.value(until, read)
+        guard from < to ?? now.wall else { throw UsageError("--since is not before \(to == nil ? "now" : "--until")") }
+        let query = EventQuery(currency: Connecting.currency(try line.currency()), from: from, to: to)
+        let (daemon, isJSON, timestamps) = (try line.daemon(), line.has(.json), line.timestamps)
+        return Output.status(json: isJSON) { () throws(Complaint) in
+            let events = try Connecting.withDaemon(daemon) { connection throws(ClientError) in
+                try connection.events(query)
+            }
+            let lines =
+                isJSON ? events.map(json) : EventsText(timestamps: timestamps).lines(events, at: .now())
+            if !lines.isEmpty { Output.line(lines.joined(separator: "\n")) }
+            if events.isEmpty {
+                Output.note("Nothing is known to have happened since \(timestamps.string(from: from)).")
+            }
+            return ExitStatus.success
+        }
+    }
+
+    private static let since = Option(
+        "--since", value: "time", "The start: 7d (the default) or 24h ago, yesterday, 2026-08-25, 2026-08-25T14:30.")
+    private static let until = Option("--until", value: "time", "The end, in the same forms. Default: now.")
+
+    private static func json(_ event: EventMessage) -> String {
+        var object: JSONObject = ["version": .integer(Output.jsonVersion)]
+        for member in event.json.members { object[member.name] = member.value }
+        return JSON.object(object).text
+    }
+}

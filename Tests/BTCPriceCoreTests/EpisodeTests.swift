@@ -1,0 +1,150 @@
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import BTCPriceCore
+
+/// Keeps episodes in memory, the newest form of each.
+private final class MemoryEpisodes: EpisodeArchive {
+    private let known = Mutex<[Episode]>([])
+
+    var all: [Episode] { known.withLock(\.self) }
+
+    func note(_ episodes: [Episode]) {
+        known.withLock { known in
+            for episode in episodes {
+                known.removeAll { $0.subject == episode.subject && $0.start == episode.start }
+                known.append(episode)
+            }
+        }
+    }
+}
+
+@Suite struct EpisodeTests {
+    private let doubt = Episode.Subject(.doubt, .usd)
+    private let failed = Episode.Subject(.failed, .usd, source: "kraken")
+
+    @Test func `an episode has a begin, an end and the farthest distance`() {
+        var log = EpisodeLog()
+        let outvoted = Episode.Subject(.outvoted, .usd, source: "binance")
+        log.goesOn(outvoted, worst: 30_000, at: 100)
+        #expect(log.takeChanged(at: 100) == [Episode(outvoted, start: 100, worst: 30_000)])
+        log.goesOn(outvoted, worst: 20_000, at: 101)
+        #expect(log.takeChanged(at: 101) == [], "nothing that a reader does not know")
+        log.goesOn(outvoted, worst: 41_000, at: 102)
+        log.ended(outvoted, at: 110)
+        #expect(log.takeChanged(at: 110) == [Episode(outvoted, start: 100, end: 110, worst: 41_000)])
+        log.ended(outvoted, at: 120)
+        #expect(log.takeChanged(at: 120) == [])
+    }
+
+    @Test func `what begins again within a minute goes on`() {
+        var log = EpisodeLog()
+        for (begin, end) in [(0, 5), (60, 61), (121, 130), (191, 200)] as [(Int64, Int64)] {
+            log.goesOn(doubt, at: begin)
+            log.ended(doubt, at: end)
+        }
+        #expect(
+            log.takeChanged(at: 200) == [
+                Episode(doubt, start: 0, end: 130, count: 3), Episode(doubt, start: 191, end: 200),
+            ])
+    }
+
+    @Test func `a single short failure is not told, and two are`() {
+        var log = EpisodeLog()
+        log.goesOn(failed, at: 0)
+        #expect(log.takeChanged(at: 4) == [] && log.hasChanged)
+        log.ended(failed, at: 4)
+        #expect(log.takeChanged(at: 100) == [] && !log.hasChanged)
+        log.goesOn(failed, at: 30)
+        log.ended(failed, at: 31)
+        #expect(log.takeChanged(at: 31) == [Episode(failed, start: 0, end: 31, count: 2)])
+        log.goesOn(failed, at: 200)
+        #expect(log.takeChanged(at: 205) == [Episode(failed, start: 200)], "it is told while it goes on")
+    }
+
+    @Test func `a week of flapping gives at most a hundred a day`() {
+        var log = EpisodeLog()
+        var told: [Int64: Episode] = [:]
+        var writes = 0
+        for second in stride(from: Int64(0), to: 7 * 86_400, by: 70) {
+            log.goesOn(doubt, at: second)
+            log.ended(doubt, at: second + 5)
+            for episode in log.takeChanged(at: second + 5) {
+                told[episode.start] = episode
+                writes += 1
+            }
+        }
+        #expect(told.count == 700)
+        #expect(told.values.map(\.count).reduce(0, +) == 8640, "each of them is counted")
+        #expect(told.values.allSatisfy { $0.end != nil })
+        print("a week of flapping every 70 s: \(told.count) rows, \(writes) changes")
+    }
+
+    @Test func `a clock that is set back makes no negative episode`() {
+        var log = EpisodeLog()
+        log.goesOn(doubt, at: 1000)
+        log.ended(doubt, at: 900)
+        #expect(log.takeChanged(at: 900) == [Episode(doubt, start: 1000, end: 1000)])
+        log.goesOn(doubt, at: 910)
+        #expect(log.takeChanged(at: 910) == [Episode(doubt, start: 910)])
+    }
+
+    @Test func `the events of the engine become episodes of their currency and source`() {
+        let archive = MemoryEpisodes()
+        let clock = TestClockOfSeconds()
+        let recorder = EpisodeRecorder(archive: archive, now: { clock.now })
+        func at(_ second: Int64, _ event: PriceEvent, _ currency: Currency? = .usd) {
+            clock.second.withLock { $0 = second }
+            recorder.report(event, of: currency)
+        }
+        func fails(_ source: String, _ error: PriceLoadingError, cooldown: Bool = true) -> PriceEvent {
+            .sourceFailed(
+                SourceFailure(
+                    source: source, error: error,
+                    cooldown: cooldown
+                        ? SourceCooldown(reason: error, since: clock.now, until: clock.now, consecutiveFailures: 1)
+                        : nil))
+        }
+        let quote = PriceQuote(
+            value: 68_000, currency: "USD", timestamp: Timestamp(milliseconds: 0), source: "binance", market: "BTC/USDT"
+        )
+        at(10, .becameStale(failure: "x", quote: quote, currency: .usd))
+        at(25, .becameFresh(quote, failedTicks: 15))
+        at(30, fails("kraken", .timedOut(after: nil)), .eur)
+        at(40, fails("kraken", .rateLimited("429", retryAfter: nil)), .eur)
+        at(50, .sourceRecovered("kraken"), .eur)
+        at(60, fails("bitstamp", .implausible("outvoted"), cooldown: false))
+        at(70, .outvoted(["bitstamp": 30_200, "gemini": 9000], .usd))
+        at(71, .outvoted(["bitstamp": 30_500], .usd))
+        at(72, fails("bitstamp", .implausible("outvoted")))
+        at(75, .outvoted([:], .usd))
+        at(80, .clockDiffers(ClockDifference(milliseconds: -7_200_000, venues: 3, known: 4)), nil)
+        at(90, .clockAgrees, nil)
+        at(100, .contradicted(warning: "w", quote))
+        clock.second.withLock { $0 = 110 }
+        recorder.reloaded()
+        recorder.close()
+        let found = archive.all.sorted { ($0.start, $0.subject.source ?? "") < ($1.start, $1.subject.source ?? "") }
+        #expect(
+            found == [
+                Episode(.init(.outage, .usd), start: 10, end: 25),
+                Episode(.init(.failed, .eur, source: "kraken"), start: 30, end: 40),
+                Episode(.init(.limited, .eur, source: "kraken"), start: 40, end: 50),
+                Episode(.init(.outvoted, .usd, source: "bitstamp"), start: 70, end: 75, worst: 30_500),
+                Episode(.init(.outvoted, .usd, source: "gemini"), start: 70, end: 71, worst: 9000),
+                Episode(.init(.clock), start: 80, end: 90, worst: 7_200_000),
+                Episode(.init(.doubt, .usd), start: 100, end: 110),
+                Episode(.init(.reload), start: 110, end: 110),
+            ])
+    }
+}
+
+/// A clock whose second a test sets.
+private final class TestClockOfSeconds: Sendable {
+    let second = Mutex<Int64>(0)
+    var now: ObservationTime {
+        let second = second.withLock(\.self)
+        return ObservationTime(wall: Timestamp(milliseconds: second * 1000), boottime: .boot + second * 1000)
+    }
+}
