@@ -939,7 +939,7 @@ def _():
     # A schema can't express that the start is before the end, or that 30 February does not exist. Those get status 400.
     configuration.write_text(
         '[checks]\nnot_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", 503]\n'
-        '[[operations]]\ninclude-operation-id = ["getHistory", "getPriceAt"]\n'
+        '[[operations]]\ninclude-operation-id = ["getHistory", "getPriceAt", "getEvents"]\n'
         'checks.positive_data_acceptance.expected-statuses = ["2xx", "3xx", "4xx", 503]\n')
     random = seeded()
     done = subprocess.run(
