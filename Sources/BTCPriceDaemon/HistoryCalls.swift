@@ -48,13 +48,10 @@ struct HistoryCalls: Sendable {
         let range = from.firstSecond..<max(from.firstSecond, to.firstSecond)
         do throws(HistoryError) {
             let found = try await store.episodes(
-                in: range, from: query.after?.firstSecond, limit: EventQuery.batch, for: user)
+                in: range, from: query.after?.firstSecond, of: query.currency.flatMap(Currency.init),
+                limit: EventQuery.batch, for: user)
             let next = found.next.map { Timestamp(milliseconds: $0 * 1000) }
-            let events = found.episodes.filter { episode in
-                query.currency == nil || episode.subject.currency == nil
-                    || episode.subject.currency?.rawValue == query.currency
-            }
-            return CallAnswer(.events(events.map(EventMessage.init), next: next))
+            return CallAnswer(.events(found.episodes.map(EventMessage.init), next: next))
         } catch {
             return CallAnswer(.historyUnavailable(error.description))
         }

@@ -21,7 +21,7 @@ extension PriceTexts {
             case .refused: "\(name) refused the requests"
             case .paused: "the updates were paused"
             case .clock:
-                "this machine's clock was wrong\(difference.map { ", by up to \(Duration.milliseconds($0).wholeUnits)" } ?? "")"
+                "this machine's clock was wrong\(difference.map { ", by \(Duration.milliseconds($0).wholeUnits)" } ?? "")"
             case .reload: "the configuration was read again"
             case nil: [kind, name].filter { !$0.isEmpty }.joined(separator: " ")
             }

@@ -63,6 +63,60 @@ private final class MemoryEpisodes: EpisodeArchive {
         #expect(log.takeChanged(at: 205) == [Episode(failed, start: 200)], "it is told while it goes on")
     }
 
+    @Test func `short failures that are not told do not use up the day`() {
+        var log = EpisodeLog()
+        for second in stride(from: Int64(0), to: 86_400, by: 600) {
+            log.goesOn(failed, at: second)
+            log.ended(failed, at: second + 1)
+            #expect(log.takeChanged(at: second + 1) == [])
+        }
+    }
+
+    @Test func `what is about a source or a currency that has gone is over`() {
+        var log = EpisodeLog()
+        let gone = [Episode.Subject(.limited, .usd, source: "gemini"), Episode.Subject(.outage, .eur)]
+        let kept = [doubt, Episode.Subject(.limited, .usd, source: "kraken"), Episode.Subject(.clock)]
+        for subject in gone + kept { log.goesOn(subject, at: 0) }
+        log.keep(only: [.usd: ["kraken"]], at: 30)
+        #expect(Set(log.current) == Set(kept))
+    }
+
+    @Test func `nothing is told before the time is known, and then it is told under the right one`() {
+        let archive = MemoryEpisodes()
+        let clock = TestClockOfSeconds()
+        let isSettled = Atomic<Bool>(false)
+        let ahead = Atomic<Int64>(0)
+        let recorder = EpisodeRecorder(
+            archive: archive,
+            reading: {
+                let now = clock.now
+                let wall = now.wall.milliseconds + ahead.load(ordering: .relaxed) * 1000
+                return (
+                    ObservationTime(wall: Timestamp(milliseconds: wall), boottime: now.boottime),
+                    isSettled.load(ordering: .relaxed)
+                )
+            })
+        recorder.report(.becameStale(failure: "x", quote: nil, currency: .usd), of: .usd)
+        recorder.reloaded()
+        clock.second.withLock { $0 = 20 }
+        #expect(archive.all == [])
+        // The machine's clock was three days behind.
+        ahead.store(259_200, ordering: .relaxed)
+        isSettled.store(true, ordering: .relaxed)
+        recorder.receive(.empty(), .tick, isFirst: true, kept: nil)
+        clock.second.withLock { $0 = 25 }
+        let quote = PriceQuote(
+            value: 68_000, currency: "USD", timestamp: Timestamp(milliseconds: 0), source: "binance", market: "BTC/USDT"
+        )
+        recorder.report(.becameFresh(quote, failedTicks: 25), of: .usd)
+        let found = archive.all.sorted { $0.subject.kind.rawValue < $1.subject.kind.rawValue }
+        #expect(
+            found == [
+                Episode(.init(.outage, .usd), start: 259_200, end: 259_225),
+                Episode(.init(.reload), start: 259_200, end: 259_200),
+            ])
+    }
+
     @Test func `a week of flapping gives at most a hundred a day`() {
         var log = EpisodeLog()
         var told: [Int64: Episode] = [:]
@@ -93,7 +147,7 @@ private final class MemoryEpisodes: EpisodeArchive {
     @Test func `the events of the engine become episodes of their currency and source`() {
         let archive = MemoryEpisodes()
         let clock = TestClockOfSeconds()
-        let recorder = EpisodeRecorder(archive: archive, now: { clock.now })
+        let recorder = EpisodeRecorder(archive: archive, reading: { (clock.now, true) })
         func at(_ second: Int64, _ event: PriceEvent, _ currency: Currency? = .usd) {
             clock.second.withLock { $0 = second }
             recorder.report(event, of: currency)

@@ -833,6 +833,7 @@ extension HistoryStore {
         store.keep([KeptCandle(.usd, candle(3, 100), .keepsOwn)])
         store.waitForDisk()
         // No orderly stop.
+        clock.set(Self.start + 300)
         let again = self.store()
         #expect(try await episodes(again).0 == [episode(10, 240)])
         again.close()
@@ -865,28 +866,62 @@ extension HistoryStore {
         store.close()
     }
 
-    @Test func `rows that are no episodes are left out, and old ones are deleted`() async throws {
+    @Test func `rows that are no episodes are left out, without a page that ends early, and old ones are deleted`()
+        async throws
+    {
         let first = store()
         first.close()
         let database = try SQLiteDatabase(path: "\(folder.path)/\(HistoryStore.fileName)")
         for row in [
-            "(1, '', 'salvaged', 'x', 1, NULL, 3)", "(2, 'USD', 'unknown', 'x', 3, NULL, 1)",
-            "(3, 'USD', 'doubt', '', 4, NULL, 0)",
+            "1, '', 'salvaged', 'x', 1, NULL, 3", "2, 'USD', 'unknown', 'x', 3, NULL, 1",
+            "3, 'USD', 'doubt', '', 4, NULL, 0",
+            "4, '', 'clock', '', \(Int64.max), 7, 1", "5, '', 'clock', '', 6, \(Int64.max), 1",
+            "\(Int64.max), '', 'clock', '', NULL, NULL, 1",
         ] {
-            try database.execute("INSERT INTO event (start, currency, kind, source, end, worst, count) VALUES \(row)")
+            try database.execute("INSERT INTO event (start, currency, kind, source, end, worst, count) VALUES (\(row))")
         }
         let store = store(keep: .seconds(86_400))
         store.note([episode(0, 10), episode(1000, 1010)])
+        let clock = Episode(.init(.clock), start: 5, end: 6)
+        let range = 0..<Self.start + 10_000
         #expect(
-            try await store.episodes(in: 0..<Self.start + 10_000, from: nil, limit: 9, for: nil).episodes == [
-                episode(0, 10), episode(1000, 1010),
-            ])
+            try await store.episodes(in: range, from: nil, limit: 9, for: nil).episodes
+                == [clock, episode(0, 10), episode(1000, 1010)], "a bound that is absurd is left out")
+        #expect(try await store.episodes(in: range, from: nil, limit: 1, for: nil).next == Self.start)
+        #expect(try await store.episodes(in: range, from: nil, of: .eur, limit: 9, for: nil).episodes.count == 3)
+        #expect(try await store.episodes(in: range, from: nil, of: .usd, limit: 9, for: nil).episodes == [clock])
         store.keep([KeptCandle(.usd, candle(0, 100), .keepsOwn)])
         store.waitForDisk()
-        clock.set(Self.start + 86_400 + 3600 + 500)
+        self.clock.set(Self.start + 86_400 + 3600 + 500)
         store.keep([KeptCandle(.usd, candle(1600, 100), .keepsOwn)])
         store.waitForDisk()
         #expect(try await episodes(store).0 == [episode(1000, 1010)])
+        store.close()
+        var salvaged = 0
+        try database.prepare("SELECT 1 FROM event WHERE kind = 'salvaged'").run { _ in salvaged += 1 }
+        #expect(salvaged == 1, "otherwise the damaged file would be read again")
+    }
+
+    @Test func `episodes are written while no candle is, as in an outage`() async throws {
+        let store = store()
+        store.keep([KeptCandle(.usd, candle(0, 100), .keepsOwn)])
+        store.waitForDisk()
+        clock.set(Self.start + 30)
+        store.note([episode(30, nil)])
+        store.waitForDisk()
+        let written = { () throws -> Int in
+            var count = 0
+            try SQLiteDatabase(path: "\(self.folder.path)/\(HistoryStore.fileName)").prepare("SELECT 1 FROM event").run
+            { _ in
+                count += 1
+            }
+            return count
+        }
+        #expect(try written() == 0, "with the next candle")
+        clock.set(Self.start + 90)
+        store.note([episode(80, nil, "b")])
+        store.waitForDisk()
+        #expect(try written() == 2)
         store.close()
     }
 }

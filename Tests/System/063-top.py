@@ -193,6 +193,29 @@ def _():
     return ", ".join(ends)
 
 
+@scenario("ticks that are farther apart than its patience are no lost daemon, and in the background it waits for fg", beside=True)
+def _():
+    place, running = daemon(None, "--tick-interval-ms", "8000")
+    terminal = Terminal(BTC_PRICED_SOCKET=place.socket, rows=24)
+    terminal.run("btcctl top &")
+    # The shell tells it before a prompt.
+    wait_until(lambda: terminal.type("Enter") or "Stopped" in terminal.screen(), every=0.2, what=lambda: terminal.screen())
+    equal(mode(terminal), "0 1")
+    terminal.run("fg")
+    terminal.shows("q quit", "BTC/USD", "binance")
+    end = time.monotonic() + 14
+    while time.monotonic() < end:
+        screen = terminal.screen()
+        assert "can't be reached" not in screen and "Failed to update" not in screen, screen
+        time.sleep(0.2)
+    terminal.type("q")
+    terminal.shows("missed; low $")
+    terminal.run("clear; btcctl top </dev/null; echo status $?")
+    terminal.shows("top needs a terminal", "status 64")
+    terminal.close()
+    running.stop()
+
+
 @scenario("without a terminal, and on a dumb one, it says what to use instead")
 def _():
     place = Place()

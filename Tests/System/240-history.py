@@ -764,6 +764,13 @@ def _():
         hours = [hour for hour in known["hour"] if row[0] <= hour[0] < row[0] + 7 * 86_400]
         equal((row[1:5], (row[0] + 9 * 3600) // 86_400 % 7), ((hours[0][1], max(h[2] for h in hours), min(h[3] for h in hours), hours[-1][4]), 4))
     assert len(local) >= 4, local
+    for zone in ("America/New_York", "Asia/Tokyo"):
+        # A day that is named is that of UTC, wherever the reader is; and the future has no candles.
+        named = datetime.datetime.fromtimestamp(monday(today), UTC).strftime("%Y-%m-%d")
+        equal([row[0] for row in printed("--step", "1w", "-n", "3", "--until", named, zone=zone)], [monday(today) - 86_400 * days for days in (21, 14, 7)])
+        equal([row[0] for row in printed("--step", "1d", "-n", "2", "--until", "2099-01-01", zone=zone)], [today - 86_400, today])
+    none = btcctl(place, "history", "--step", "1mo", "--since", at(first(today) + 86_400), "--until", at(first(today) + 2 * 86_400))
+    equal((none.status, "No month begins in this time." in none.err), (1, True), none)
     line = json.loads(btcctl(place, "history", "--step", "1mo", "-n", "2", "--json", "--until", at(first(today))).out.splitlines()[0])
     equal((line["step"], line["start"] % 86_400_000), ("month", 0))
     for words, reason in ((["--count", "3", "--since", "1d"], "--count and --since exclude each other"), (["--step", "2h"], "--step")):
@@ -776,6 +783,9 @@ def _():
     refused = btcctl(place, "chart", "--span", "30d", "--step", "5m")
     equal(refused.status, 64)
     assert "'5m' is too short for this time: at most 2000 candles are drawn" in refused.err, refused
+    refused = btcctl(place, "chart", "--span", "1h", "--step", "1mo")
+    equal(refused.status, 64)
+    assert "'1mo' is longer than this time" in refused.err, refused
     daemon.stop()
     return f"{counts} candles as computed here, {len(local)} weeks of Tokyo"
 

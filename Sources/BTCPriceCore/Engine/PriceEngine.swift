@@ -123,6 +123,11 @@ package actor PriceEngine: TickTarget {
                 subscriber.receive(new.tracker.state, .change, isFirst: new === first, kept: nil)
             }
         }
+        let markets = registry.entries.map(\.source.market)
+        let sources = tracked.map { each in
+            (each.currency, Set(markets.filter { $0.currency == each.currency }.map(\.venue)))
+        }
+        history?.episodes.keep(only: Dictionary(sources) { $1 })
         if areRunning { startFeeds() }
     }
 

@@ -15,7 +15,7 @@ package struct Episode: Sendable, Hashable {
         case refused
         /// An administrator paused the ticks.
         case paused
-        /// This machine's clock was wrong. ``worst`` is by how much.
+        /// This machine's clock was wrong. ``worst`` is by how much when that was found.
         case clock
         /// The configuration was read again. It takes no time.
         case reload
@@ -34,9 +34,12 @@ package struct Episode: Sendable, Hashable {
         }
     }
 
+    /// The largest ``worst``: a thousand times the price, or thirty years.
+    package static let mostWorst: Int64 = 1_000_000_000_000
+
     package let subject: Subject
     /// Unix seconds.
-    package let start: Int64
+    package fileprivate(set) var start: Int64
     /// Unix seconds; `nil` while it goes on.
     package var end: Int64?
     /// The farthest distance: from the price, in millionths of it; for ``Kind/clock`` in milliseconds. `nil` if it has none.
@@ -99,8 +102,36 @@ package struct EpisodeLog: Sendable {
         // It was not to be told.
         if isTooShort(episode, at: second) {
             changed[subject] = nil
+            days[subject]?.count -= 1
         } else {
             change(episode)
+        }
+    }
+
+    /// Ends what is about something that is no longer kept.
+    /// - Parameter sources: The currencies that are kept, with their sources.
+    package mutating func keep(only sources: [Currency: Set<String>], at second: Int64) {
+        for subject in current {
+            guard let currency = subject.currency else { continue }
+            if sources[currency] == nil || subject.source.map({ sources[currency]?.contains($0) == false }) ?? false {
+                ended(subject, at: second)
+            }
+        }
+    }
+
+    /// Moves what was not taken yet: its times were those of a wrong clock.
+    /// - Parameter seconds: How far.
+    package mutating func shift(by seconds: Int64) {
+        func shifted(_ episode: Episode) -> Episode {
+            var episode = episode
+            episode.start += seconds
+            episode.end? += seconds
+            return episode
+        }
+        for (subject, episodes) in changed {
+            let moved = episodes.values.map(shifted)
+            changed[subject] = Dictionary(moved.map { ($0.start, $0) }) { $1 }
+            if let known = last[subject], episodes[known.start] != nil { last[subject] = shifted(known) }
         }
     }
 

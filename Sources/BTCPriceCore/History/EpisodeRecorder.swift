@@ -9,16 +9,24 @@ package protocol EpisodeArchive: Sendable {
 /// Makes episodes of what the engine publishes and reports.
 package final class EpisodeRecorder: StateSubscriber {
     private let archive: any EpisodeArchive
-    private let now: TimeSource
-    private let log = Mutex(EpisodeLog())
+    /// The history's time, and whether it is settled.
+    package typealias Reading = @Sendable () -> (time: ObservationTime, isSettled: Bool)
+
+    private struct State {
+        var log = EpisodeLog()
+        /// The wall clock minus the boot clock, seconds, while the time is not settled.
+        var offset: Int64?
+    }
+
+    private let reading: Reading
+    private let state = Mutex(State())
     private let wasPaused = Atomic<Bool>(false)
-    /// Whether an episode may become long enough to be told without another event.
+    /// Whether an episode waits: for its length, or until the time is settled.
     private let isWaiting = Atomic<Bool>(false)
 
-    /// - Parameter now: The history's time.
-    package init(archive: any EpisodeArchive, now: @escaping TimeSource) {
+    package init(archive: any EpisodeArchive, reading: @escaping Reading) {
         self.archive = archive
-        self.now = now
+        self.reading = reading
     }
 
     package func receive(_ state: PriceState, _ publication: Publication, isFirst: Bool, kept: KeptState?) {
@@ -75,8 +83,12 @@ package final class EpisodeRecorder: StateSubscriber {
         }
     }
 
+    /// Ends what is about something that is no longer kept.
+    /// - Parameter sources: The currencies that are kept, with their sources.
+    func keep(only sources: [Currency: Set<String>]) { change { $0.keep(only: sources, at: $1) } }
+
     /// What goes on is over as far as this run knows.
-    package func close() { change { $0.endAll(at: $1) } }
+    package func close() { change(isLast: true) { $0.endAll(at: $1) } }
 
     private func failed(_ failure: SourceFailure, _ currency: Currency?) {
         let kind: Episode.Kind
@@ -106,12 +118,17 @@ package final class EpisodeRecorder: StateSubscriber {
         }
     }
 
-    private func change(_ body: (inout EpisodeLog, Int64) -> Void) {
-        let second = now().wall.wholeSeconds
-        let changed = log.withLock { log in
-            body(&log, second)
-            let changed = log.takeChanged(at: second)
-            isWaiting.store(log.hasChanged, ordering: .relaxed)
+    /// Until the time is settled, nothing is told, and what waits follows the time.
+    private func change(isLast: Bool = false, _ body: (inout EpisodeLog, Int64) -> Void) {
+        let (time, isSettled) = reading()
+        let second = time.wall.wholeSeconds
+        let offset = (time.wall.milliseconds - time.boottime.milliseconds) / 1000
+        let changed = state.withLock { state in
+            if let before = state.offset, before != offset { state.log.shift(by: offset - before) }
+            state.offset = isSettled ? nil : offset
+            body(&state.log, second)
+            let changed = isSettled || isLast ? state.log.takeChanged(at: second) : []
+            isWaiting.store(state.log.hasChanged, ordering: .relaxed)
             return changed
         }
         if !changed.isEmpty { archive.note(changed) }

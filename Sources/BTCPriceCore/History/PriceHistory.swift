@@ -175,7 +175,7 @@ package final class PriceHistory: Sendable {
     package init(store: any CandleArchive, clock: HistoryClock) {
         self.store = store
         self.clock = clock
-        episodes = EpisodeRecorder(archive: store, now: { clock.now })
+        episodes = EpisodeRecorder(archive: store, reading: { (clock.now, clock.isSettled) })
     }
 
     /// Adds a state that is about to be published.

@@ -338,7 +338,7 @@ final class HistoryDatabase {
             """
             DELETE FROM minute WHERE start < min(?1, ifnull((SELECT start FROM minute ORDER BY start LIMIT 1 OFFSET 10000), ?1))
             """, [.integer(oldest)])
-        try run("DELETE FROM event WHERE start < ? AND end < ?", [.integer(oldest), .integer(oldest)])
+        try run("DELETE FROM event WHERE start < ?1 AND end < ?1 AND kind <> 'salvaged'", [.integer(oldest)])
     }
 
     // MARK: - Reading
@@ -420,7 +420,7 @@ final class HistoryDatabase {
         try statement.run(values, row)
     }
 
-    private func number(_ sql: String, _ values: [SQLiteStatement.Value] = []) throws(SQLiteError) -> Int64? {
+    func number(_ sql: String, _ values: [SQLiteStatement.Value] = []) throws(SQLiteError) -> Int64? {
         var number: Int64?
         try run(sql, values) { number = $0.first?.integer }
         return number

@@ -58,6 +58,8 @@ package final class HistoryStore: CandleArchive {
         /// The episodes that are not written yet.
         var episodes: [EpisodeKey: Episode] = [:]
         var lastCommit: BootTime?
+        /// When episodes were written last.
+        var lastEpisodes: BootTime?
         var isWriting = false
         var failure: HistoryError?
         var queries = QueryTurns<CheckedContinuation<Bool, Never>>(capacity: HistoryStore.mostQueries)
@@ -152,11 +154,21 @@ package final class HistoryStore: CandleArchive {
     }
 
     package func note(_ episodes: [Episode]) {
-        state.withLock { state in
+        let boottime = now.boottime
+        let isDue = state.withLock { state in
             for episode in episodes {
-                state.episodes[EpisodeKey(subject: episode.subject, start: episode.start)] = episode
+                let key = EpisodeKey(subject: episode.subject, start: episode.start)
+                guard state.episodes.count < Self.mostHeld || state.episodes[key] != nil else { continue }
+                state.episodes[key] = episode
             }
+            // Usually they are written with the next candle. While there is none, as in an outage, they are as often.
+            let last = max(state.lastCommit ?? boottime, state.lastEpisodes ?? boottime)
+            let writeEvery = state.settings.writeEvery.wholeMilliseconds + Self.tolerance
+            guard !state.isWriting, boottime - last >= writeEvery else { return false }
+            state.isWriting = true
+            return true
         }
+        if isDue { queue.async { self.commit() } }
     }
 
     /// Runs on the queue.
@@ -164,7 +176,8 @@ package final class HistoryStore: CandleArchive {
         let present = now
         let (candles, oldest, episodes) = state.withLock { state in
             state.underWay = state.held.count
-            state.lastCommit = present.boottime
+            if !state.held.isEmpty { state.lastCommit = present.boottime }
+            state.lastEpisodes = present.boottime
             let keep = state.settings.keepMinutes.map { $0.components.seconds }
             // Keeps an hour more. Otherwise the oldest minutes that a backfill requests would be deleted and requested again and again.
             let oldest = keep.map { present.wall.wholeSeconds - $0 - Candle.Step.hour.seconds }
@@ -287,39 +300,40 @@ package final class HistoryStore: CandleArchive {
         }
     }
 
-    /// Episodes, by their start, and the start of the next one if there are more; see ``HistoryDatabase/episodes(in:from:limit:)``. The
+    /// Episodes, by their start, and the start of the next one if there are more; see ``HistoryDatabase/episodes(in:from:of:limit:)``. The
     /// last ones may not be over yet.
     /// - Parameters:
     ///   - limit: How many are read at a time. Those that began in one second are not parted.
     ///   - user: The user who requests them. Users take turns.
     package func episodes(
-        in range: Range<Int64>, from first: Int64?, limit: Int, for user: UInt32?
+        in range: Range<Int64>, from first: Int64?, of currency: Currency? = nil, limit: Int, for user: UInt32?
     ) async throws(HistoryError) -> (episodes: [Episode], next: Int64?) {
         try await onQueue(for: user) { [self] () throws(SQLiteError) in
             let database = try database()
-            var found = try episodes(in: range, from: first, limit: limit + 1, database)
+            var found = try episodes(in: range, from: first, of: currency, limit: limit + 1, database)
             guard found.count > limit else { return (found, nil) }
             let next = found[limit].start
             let whole = found.prefix(limit).filter { $0.start < next }
             guard whole.isEmpty else { return (whole, next) }
-            found = try episodes(in: range, from: next, limit: .max, database).filter { $0.start == next }
+            found = try episodes(in: next..<next + 1, from: next, of: currency, limit: .max, database)
             return (found, next + 1)
         }
     }
 
     /// Runs on the queue.
     private func episodes(
-        in range: Range<Int64>, from first: Int64?, limit: Int, _ database: HistoryDatabase
+        in range: Range<Int64>, from first: Int64?, of currency: Currency?, limit: Int, _ database: HistoryDatabase
     ) throws(SQLiteError) -> [Episode] {
         let newest = state.withLock(\.episodes)
         var known = newest
-        for episode in try database.episodes(in: range, from: first, limit: limit) {
+        for episode in try database.episodes(in: range, from: first, of: currency, limit: limit) {
             let key = EpisodeKey(subject: episode.subject, start: episode.start)
             known[key] = known[key] ?? episode
         }
         return Array(
             known.values.filter { episode in
-                range.upperBound > episode.start && episode.start >= first ?? .min
+                range.upperBound > episode.start && episode.start >= first ?? 0
+                    && (currency == nil || episode.subject.currency == nil || episode.subject.currency == currency)
                     && (episode.start >= range.lowerBound || episode.end.map { $0 > range.lowerBound } ?? true)
             }
             .sorted { $0.rank < $1.rank }.prefix(limit))
@@ -472,7 +486,8 @@ package final class HistoryStore: CandleArchive {
             database = try HistoryDatabase(path: path, now: end)
         }
         // Those of this run are not written yet.
-        if files.opened == 0 { try database.endEpisodes() }
+        // If it fails, they go on, and the candles are kept all the same.
+        if files.opened == 0 { try? database.endEpisodes(at: end) }
         files.database = database
         files.checkpoint = now.boottime
         files.opened += 1

@@ -172,18 +172,23 @@ package struct PriceConnection: ~Copyable {
     package mutating func eventPage(_ query: EventQuery) throws(ClientError) -> ([EventMessage], next: Timestamp?) {
         let reply = try call(HistoryCall.getEvents(query).call)
         return try read { () throws(JSONFieldError) in
-            (try reply.required("events", .list(JSONKind<EventMessage>.message)), try reply.optional("next", .time))
+            let next = try reply.optional("next", .time)
+            // Otherwise the pages would never end.
+            if let next, next <= query.after ?? Timestamp(milliseconds: -1) { throw JSONFieldError(field: "next") }
+            return (try reply.required("events", .list(JSONKind<EventMessage>.message)), next)
         }
     }
 
     /// Requests all of what went on, page by page.
-    package mutating func events(_ query: EventQuery) throws(ClientError) -> [EventMessage] {
+    /// - Parameter most: The most pages; then the rest is left out.
+    package mutating func events(_ query: EventQuery, most: Int = 10_000) throws(ClientError) -> [EventMessage] {
         var (all, query) = ([EventMessage](), query)
-        repeat {
+        for _ in 0..<most {
             let (events, next) = try eventPage(query)
             all += events
             query.after = next
-        } while query.after != nil
+            if next == nil { break }
+        }
         return all
     }
 

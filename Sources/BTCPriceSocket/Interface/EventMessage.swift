@@ -13,7 +13,7 @@ package struct EventMessage: Sendable, Hashable {
     package var end: Timestamp?
     /// How far a price was from the shown one, at most, in percent; `nil` for other kinds.
     package var worst: Price?
-    /// By how much the clock was wrong, at most, milliseconds; `nil` for other kinds.
+    /// By how much the clock was wrong when that was found, milliseconds; `nil` for other kinds.
     package var difference: Int64?
     /// How often it began within ``start`` and ``end``.
     package var count: Int64

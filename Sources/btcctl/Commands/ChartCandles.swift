@@ -28,9 +28,15 @@ struct ChartCandles {
 
     /// Whether the span has at most ``mostOfLength`` candles of the length.
     var hasFew: Bool {
-        guard let length, span.start != .known else { return length.map { $0.base == .day } ?? true }
+        guard let length else { return true }
+        return shown.map { $0 / length.seconds <= Self.mostOfLength } ?? (length.base == .day)
+    }
+
+    /// How much is shown, seconds; `nil` for all that is known.
+    var shown: Int64? {
+        guard span.start != .known else { return nil }
         let range = span.range(now: ObservationTime.now().wall.wholeSeconds)
-        return (range.upperBound - range.lowerBound) / length.seconds <= Self.mostOfLength
+        return range.upperBound - range.lowerBound
     }
 
     /// Requests the candles if a minute has begun since the last request.

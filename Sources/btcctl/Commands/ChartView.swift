@@ -57,12 +57,15 @@ struct ChartView {
         let length = try line.choice(Self.step, among: StepChoice.allCases)?.length
         history = ChartCandles(
             named: try line.currency(), span: try Self.span(line), days: try line.dayZone(), length: length)
+        if let length, let seconds = history.shown, length.seconds > seconds {
+            throw UsageError("--step: '\(line.text(Self.step) ?? "")' is longer than this time")
+        }
         if !history.hasFew {
             throw UsageError(
                 "--step: '\(line.text(Self.step) ?? "")' is too short for this time: at most \(ChartCandles.mostOfLength) candles are drawn"
             )
         }
-        isCandles = line.has(Self.candlesFlag) || length != nil
+        isCandles = line.has(Self.candlesFlag) || line.has(Self.step)
         isUTC = line.has(.utc)
         isTerminal = isatty(STDOUT_FILENO) == 1
         let isColored = try line.color().isWanted(isTerminal: isTerminal, environment: Output.environment)

@@ -14,7 +14,7 @@ enum Events {
                   btcctl events --since 2026-08-25 --until 2026-08-26
                   btcctl events -c EUR --json
 
-                An event has a begin and, if it is over, an end. A source that most others contradicted was outvoted; the \
+                An event has a beginning and, if it is over, an end. A source that most others contradicted was outvoted; the \
                 farthest distance is that from the price that was shown meanwhile. What begins again within a minute is one \
                 event. 'for' means that it goes on.
 
@@ -25,8 +25,9 @@ enum Events {
     ) { line throws(UsageError) in
         let (now, isUTC) = (ObservationTime.now(), line.has(.utc))
         let read = { (text: String) throws(UsageError) in try moment(text, isUTC: isUTC, now: now.wall).time }
-        let from = try line.value(since, read) ?? Timestamp(milliseconds: now.wall.milliseconds - 7 * 86_400_000)
         let to = try line.value(until, read)
+        let week = Timestamp(milliseconds: (to ?? now.wall).milliseconds - 7 * 86_400_000)
+        let from = try line.value(since, read) ?? week
         guard from < to ?? now.wall else { throw UsageError("--since is not before \(to == nil ? "now" : "--until")") }
         let query = EventQuery(currency: Connecting.currency(try line.currency()), from: from, to: to)
         let (daemon, isJSON, timestamps) = (try line.daemon(), line.has(.json), line.timestamps)
@@ -45,7 +46,8 @@ enum Events {
     }
 
     private static let since = Option(
-        "--since", value: "time", "The start: 7d (the default) or 24h ago, yesterday, 2026-08-25, 2026-08-25T14:30.")
+        "--since", value: "time",
+        "The start: 7d (the default, before --until) or 24h ago, yesterday, 2026-08-25, 2026-08-25T14:30.")
     private static let until = Option("--until", value: "time", "The end, in the same forms. Default: now.")
 
     private static func json(_ event: EventMessage) -> String {

@@ -69,7 +69,8 @@ enum History {
         "--since", value: "time", "The start: 24h (the default) or 7d ago, yesterday, 2026-08-25, 2026-08-25T14:30.")
     private static let until = Option("--until", value: "time", "The end, in the same forms.")
     private static let last = Option(
-        "--count", letter: "n", value: "number", "Print so many candles, up to the present or --until.")
+        "--count", letter: "n", value: "number",
+        "Print so many candles, up to the present or --until; by default hours.")
     static let step = Option(
         "--step", value: "step", "The length of a candle: \(StepChoice.names), or auto (the default).",
         completion: .words(StepChoice.allCases.map(\.rawValue)))
@@ -96,7 +97,10 @@ enum History {
         var start = from?.time ?? Timestamp(milliseconds: now.milliseconds - usual)
         // The usual time holds no week.
         if let length, let count = number ?? (from == nil && length.isMerged && length.base == .day ? 12 : nil) {
-            start = length.start(ofLast: count, before: to.time, ReaderCalendar(isUTC: days == .utc))
+            let isOfUTC = length.base == .day && days == .utc
+            start = length.start(
+                ofLast: count, before: min(isOfUTC ? to.utcDay ?? to.time : to.time, now),
+                ReaderCalendar(isUTC: days == .utc))
         }
         guard start < to.time else {
             let text = line.text(since) ?? (ledger == nil ? "24h" : "30d")
@@ -127,7 +131,8 @@ enum History {
     private static func run(_ options: Request) -> Int32 {
         let now = ObservationTime.now().wall
         let isTable = options.form == .text && isatty(STDOUT_FILENO) == 1
-        let wanted = options.span(options.length?.base ?? .second)
+        let asked = options.length.map(options.whole) ?? options
+        let wanted = asked.span(options.length?.base ?? .second)
         let coverage = HistoryCoverage(
             from: wanted.lowerBound, to: min(wanted.upperBound, now))
         var table: [[String]] = []
@@ -179,7 +184,7 @@ enum History {
                 } else {
                     var merger = CandleMerger(length, options.calendar, at: now.wholeSeconds)
                     var currency: String?
-                    try request(options.whole(length), length.base, &connection) { candles, named in
+                    try request(asked, length.base, &connection) { candles, named in
                         known += coverage.seconds(in: candles, length.base)
                         parts += Int64(candles.count)
                         currency = named
@@ -189,10 +194,11 @@ enum History {
                     if let currency, !last.isEmpty { show(last, currency) }
                 }
                 note = try missing(
-                    options, length.base, count: length.isMerged ? parts : count, known: known, coverage, &connection)
+                    asked, length.base, count: length.isMerged ? parts : count, known: known, coverage, &connection)
                 return count > 0 ? nil : try connection.getPrice(in: Connecting.currency(options.currency)).state
             }
             for note in options.notes { Output.note(note) }
+            if let length = options.length, wanted.isEmpty { note = "No \(length.rawValue) begins in this time." }
             if count == 0, isUnfinished { note = "No \(options.length?.rawValue ?? "day") of this time is over yet." }
             guard count > 0 else { throw .nothingKnown(in: state, note: note) }
             if isTable {

@@ -28,6 +28,8 @@ enum TerminalMode {
         _ = (isTaken.load(ordering: .relaxed), isReading.load(ordering: .relaxed), isWhole.load(ordering: .relaxed))
         if !hasExitHandler.exchange(true, ordering: .relaxed) { atexit { TerminalMode.release() } }
         if extent == .whole {
+            // A job in the background waits for `fg`, as at any read of a terminal.
+            while tcgetpgrp(STDIN_FILENO) != getpgrp(), raise(SIGTTIN) == 0 {}
             hasKeys.store(true, ordering: .relaxed)
             isWhole.store(true, ordering: .relaxed)
             write(enter)

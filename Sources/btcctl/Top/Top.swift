@@ -32,7 +32,7 @@ struct Top {
 
     private static let sats = Option("--sats", "Show the satoshis that one unit of the currency buys.")
     private static let noSync = Option(
-        "--no-sync", "Don't use synchronized output, which some terminals say they have and have not.")
+        "--no-sync", "Don't use synchronized output, also where the terminal claims to have it.")
     /// The mode of synchronized output, and the question whether the terminal has it (DECRQM).
     private static let synchronized = 2026
     private static let question = "\u{1B}[?2026$p"
@@ -60,8 +60,8 @@ struct Top {
     private var backoff = Backoff(from: .milliseconds(50), to: .seconds(1))
     /// The second in which the sources were requested last, Unix seconds.
     private var second: Int64?
-    /// Whether the daemon has a history that can be read.
-    private var hasHistory = true
+    /// When the history may be requested again after it was refused, Unix seconds.
+    private var nextHistory: Int64 = 0
     /// When the events were requested last, Unix seconds.
     private var eventsSecond: Int64 = 0
     /// Whether a state came since the start.
@@ -71,7 +71,7 @@ struct Top {
     private var signals: Int32 = -1
 
     private init(_ line: ParsedLine) throws(UsageError) {
-        guard Screen.isPossible(environment: Output.environment) else {
+        guard Screen.isPossible(environment: Output.environment), isatty(STDIN_FILENO) == 1 else {
             throw UsageError("top needs a terminal that it can draw on; 'btcctl watch' prints lines anywhere")
         }
         daemon = try line.daemon()
@@ -94,7 +94,6 @@ struct Top {
     private mutating func run() -> Int32 {
         signals = Signals.catchThem()
         TerminalMode.take(.whole)
-        if mayBeSynchronized { Output.write(Self.question, to: STDOUT_FILENO) }
         while !isOver {
             do throws(Complaint) {
                 try follow()
@@ -126,12 +125,13 @@ struct Top {
                 try Connecting.optional { () throws(ClientError) in try connection.listCurrencies().map(\.currency) }
                 ?? []
             content.note = try Watch.noteOnSources(&connection)
-            hasHistory = true
+            nextHistory = 0
             var details = try PriceConnection(path: connection.path, timeout: daemon.timeout ?? .seconds(5))
             let currency = state.currency
             try connection.watch(currency.map { [$0] })
             reached = connection.path
-            var heard = ContinuousClock.now
+            var heard: ContinuousClock.Instant?
+            let begun = ContinuousClock.now
             while true {
                 do throws(ClientError) {
                     let message = try connection.nextState(
@@ -143,8 +143,9 @@ struct Top {
                     Signals.drain(signals)
                     switch error {
                     case .interrupted: break
-                    // No tick ended. If that lasts, subscribe again.
-                    case .timedOut where heard.duration(to: .now) < Self.longestSilence: break
+                    case .timedOut where (heard ?? begun).duration(to: .now) < Self.longestSilence: break
+                    // The ticks may be farther apart. A lost daemon does not accept the next connection.
+                    case .timedOut where heard != nil, .closed where heard != nil: return
                     default: throw error
                     }
                 }
@@ -166,22 +167,27 @@ struct Top {
             content.sources =
                 try Connecting.optional { () throws(ClientError) in try details.listSources(state.currency) } ?? []
         }
-        guard hasHistory else { return }
-        hasHistory =
+        // What is refused may be the disk's error of a moment, or there is no history.
+        guard now >= nextHistory else { return }
+        let isKnown =
             try Connecting.optional { () throws(ClientError) in try content.history.update(&details, now: now) } != nil
+        content.historyIsRefused = !isKnown
+        if !isKnown { nextHistory = now + 60 }
         // A daemon of version 1.0.0 has none.
-        if hasHistory, now - eventsSecond >= Self.eventsEvery {
+        if isKnown, now - eventsSecond >= Self.eventsEvery {
             eventsSecond = now
             let from = Timestamp(milliseconds: (now - Self.lately) * 1000)
             content.events =
                 try Connecting.optional { () throws(ClientError) in
-                    try details.events(EventQuery(currency: content.state?.currency, from: from))
+                    try details.events(EventQuery(currency: content.state?.currency, from: from), most: 100)
                 } ?? []
         }
     }
 
     private mutating func take(_ message: StateMessage) {
         newest = message
+        // Not before: the reply must find a reader.
+        if !hasShown, mayBeSynchronized { Output.write(Self.question, to: STDOUT_FILENO) }
         hasShown = true
         summary.see(message.state)
         // The machine's time zone may have changed: localtime_r(3) reads it once.

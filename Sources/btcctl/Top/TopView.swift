@@ -16,6 +16,8 @@ struct TopContent {
     /// By their start.
     var events: [EventMessage] = []
     var history: ChartCandles
+    /// Whether the daemon refused to read its history.
+    var historyIsRefused = false
     /// The reader's clocks; those of the moment in which the picture was frozen.
     var now: ObservationTime
 }
@@ -27,7 +29,8 @@ struct TopView {
 
     let symbols: Chart.Symbols
     let timestamps: TimestampFormatter
-    /// The chart drawn last. It is drawn again when it would differ by half a column.
+    /// The chart drawn last. It is drawn again when its candles change, which they do once a minute, and when the present moves by half a
+    /// column.
     private var chart: (key: ChartKey, lines: [StyledLine])?
 
     private struct ChartKey: Hashable {
@@ -37,7 +40,8 @@ struct TopView {
         let height: Int
         let currency: String
         let count: Int
-        let last: Int64
+        let last: Candle?
+        let isRefused: Bool
         let column: Int64
     }
 
@@ -166,7 +170,8 @@ struct TopView {
         let column = max(1, (range.upperBound - range.lowerBound) / Int64(2 * width))
         let key = ChartKey(
             span: history.span, isCandles: state.isCandles, width: width, height: rows, currency: history.currency,
-            count: history.candles.count, last: history.candles.last?.start ?? 0, column: now / column)
+            count: history.candles.count, last: history.candles.last, isRefused: content.historyIsRefused,
+            column: now / column)
         if let chart, chart.key == key { return chart.lines }
         let axis = history.span.axis(
             now: now, first: history.candles.first?.start, isUTC: timestamps.isUTC, width: width)
@@ -176,7 +181,10 @@ struct TopView {
         ).lines
         var lines: [StyledLine]
         if drawn.isEmpty {
-            lines = [StyledLine("\(history.span.name): nothing is known of this time.")]
+            let note =
+                content.historyIsRefused
+                ? "the daemon keeps no history that can be read." : "nothing is known of this time."
+            lines = [StyledLine("\(history.span.name): \(note)")]
             lines += Array(repeating: StyledLine(""), count: rows - 1)
         } else {
             let title = ChartTitle(history.candles, currency: history.currency, span: history.span, now: now)
