@@ -122,7 +122,9 @@ import Testing
             "\u{1B}[2J", "日本の取引所", "e\u{301}\u{301}", String(repeating: "long ", count: 60), "", "\u{202E}kraken",
             "a\nb",
         ]
-        for _ in 0..<300 {
+        // STATES in the environment: more of them.
+        let count = getenv("STATES").flatMap { Int(String(cString: $0)) } ?? 300
+        for _ in 0..<count {
             let size = (width: Int.random(in: 1...250, using: &random), height: Int.random(in: 1...80, using: &random))
             let kind = KindOfDoubt.allCases.randomElement(using: &random) ?? .sure
             var content = Self.content(
