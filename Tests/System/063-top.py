@@ -210,6 +210,12 @@ def _():
         time.sleep(0.2)
     terminal.type("q")
     terminal.shows("missed; low $")
+    # A job whose terminal goes away ends.
+    other = Terminal(BTC_PRICED_SOCKET=place.socket, rows=24)
+    other.run("btcctl top & echo job $!")
+    job = int(wait_until(lambda: re.search(r"(?m)^job (\d+)$", other.screen()), what=lambda: other.screen())[1])
+    other.close()
+    wait_until(lambda: not Path(f"/proc/{job}").exists(), what="the end of a job without a terminal")
     terminal.run("clear; btcctl top </dev/null; echo status $?")
     terminal.shows("top needs a terminal", "status 64")
     terminal.close()

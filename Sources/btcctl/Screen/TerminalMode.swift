@@ -28,8 +28,13 @@ enum TerminalMode {
         _ = (isTaken.load(ordering: .relaxed), isReading.load(ordering: .relaxed), isWhole.load(ordering: .relaxed))
         if !hasExitHandler.exchange(true, ordering: .relaxed) { atexit { TerminalMode.release() } }
         if extent == .whole {
-            // A job in the background waits for `fg`, as at any read of a terminal.
-            while tcgetpgrp(STDIN_FILENO) != getpgrp(), raise(SIGTTIN) == 0 {}
+            // A job in the background waits for `fg`, as at any read of a terminal. Without a shell, nothing stops it (POSIX: an orphaned
+            // process group), and it ends.
+            if tcgetpgrp(STDIN_FILENO) != getpgrp() { raise(SIGTTIN) }
+            guard tcgetpgrp(STDIN_FILENO) == getpgrp() else {
+                Output.complain("btcctl: the terminal belongs to another job: start this in the foreground")
+                exit(ExitStatus.usage)
+            }
             hasKeys.store(true, ordering: .relaxed)
             isWhole.store(true, ordering: .relaxed)
             write(enter)
