@@ -902,9 +902,10 @@ extension HistoryStore {
         #expect(salvaged == 1, "otherwise the damaged file would be read again")
     }
 
-    @Test func `episodes are written while no candle is, as in an outage`() async throws {
+    @Test(arguments: [true, false])
+    func `episodes are written while no candle is, as in an outage`(hadCandle: Bool) async throws {
         let store = store()
-        store.keep([KeptCandle(.usd, candle(0, 100), .keepsOwn)])
+        if hadCandle { store.keep([KeptCandle(.usd, candle(0, 100), .keepsOwn)]) }
         store.waitForDisk()
         clock.set(Self.start + 30)
         store.note([episode(30, nil)])
@@ -918,7 +919,7 @@ extension HistoryStore {
             return count
         }
         #expect(try written() == 0, "with the next candle")
-        clock.set(Self.start + 90)
+        clock.set(Self.start + 95)
         store.note([episode(80, nil, "b")])
         store.waitForDisk()
         #expect(try written() == 2)

@@ -162,7 +162,10 @@ package final class HistoryStore: CandleArchive {
                 state.episodes[key] = episode
             }
             // Usually they are written with the next candle. While there is none, as in an outage, they are as often.
-            let last = max(state.lastCommit ?? boottime, state.lastEpisodes ?? boottime)
+            guard let last = [state.lastCommit, state.lastEpisodes].compactMap(\.self).max() else {
+                state.lastEpisodes = boottime
+                return false
+            }
             let writeEvery = state.settings.writeEvery.wholeMilliseconds + Self.tolerance
             guard !state.isWriting, boottime - last >= writeEvery else { return false }
             state.isWriting = true

@@ -36,7 +36,8 @@ enum Events {
                 try connection.events(query)
             }
             let lines =
-                isJSON ? events.map(json) : EventsText(timestamps: timestamps).lines(events, at: .now())
+                isJSON
+                ? events.map { Output.json($0.json) } : EventsText(timestamps: timestamps).lines(events, at: .now())
             if !lines.isEmpty { Output.line(lines.joined(separator: "\n")) }
             if events.isEmpty {
                 Output.note("Nothing is known to have happened since \(timestamps.string(from: from)).")
@@ -49,10 +50,4 @@ enum Events {
         "--since", value: "time",
         "The start: 7d (the default, before --until) or 24h ago, yesterday, 2026-08-25, 2026-08-25T14:30.")
     private static let until = Option("--until", value: "time", "The end, in the same forms. Default: now.")
-
-    private static func json(_ event: EventMessage) -> String {
-        var object: JSONObject = ["version": .integer(Output.jsonVersion)]
-        for member in event.json.members { object[member.name] = member.value }
-        return JSON.object(object).text
-    }
 }

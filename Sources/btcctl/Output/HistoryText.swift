@@ -98,11 +98,7 @@ struct HistoryText {
 
     /// One JSON object: the interface's `Candle` with its currency and step.
     func json(_ candle: Candle) -> String {
-        var object: JSONObject = [
-            "version": .integer(Output.jsonVersion), "currency": .string(currency), "step": .string(length.rawValue),
-        ]
-        for member in candle.json.members { object[member.name] = member.value }
-        return JSON.object(object).text
+        Output.json(["currency": .string(currency), "step": .string(length.rawValue)], candle.json)
     }
 
     /// `Aug 25, 14:30 - $68,901.23`; `Jun 1, 12:00 - about $71,573.67 (day: $71,561.40 to $72,666.78)` if no minute is known;

@@ -62,23 +62,26 @@ enum Output {
     static func json(
         _ message: StateMessage, at now: ObservationTime, condition: PriceCondition.Kind? = nil
     ) -> String {
+        json(message.json(at: now), condition.map { ["condition": .string($0.rawValue)] } ?? [:])
+    }
+
+    /// One JSON object: the version, and these members.
+    static func json(_ parts: JSONObject...) -> String {
         var object: JSONObject = ["version": .integer(jsonVersion)]
-        for member in message.json(at: now).members { object[member.name] = member.value }
-        if let condition { object["condition"] = .string(condition.rawValue) }
+        for part in parts { for member in part.members { object[member.name] = member.value } }
         return JSON.object(object).text
     }
 
     /// A response as one JSON object: the version, and the interface's value under its name.
     static func json(_ name: String, _ value: JSON) -> String {
-        JSON.object(["version": .integer(jsonVersion), name: value]).text
+        json([name: value])
     }
 
     static func json(_ complaint: Complaint) -> String {
-        let object: JSONObject = [
-            "version": .integer(jsonVersion), "error": .string(complaint.word), "message": .string(complaint.message),
+        json([
+            "error": .string(complaint.word), "message": .string(complaint.message),
             "exitStatus": .integer(Int64(complaint.status)),
-        ]
-        return JSON.object(object).text
+        ])
     }
 
     /// Reports a complaint as JSON on standard output, or as text on standard error.
