@@ -154,8 +154,8 @@ let package = Package(
         .executableTarget(
             name: "rehearsal",
             dependencies: [
-                "BTCPriceCore", "BTCPriceDaemon", "BTCPriceNetworking", "BTCPricePersistence", "CVirtualTime",
-                "CommandLine", "ExchangeSimulator", "TestSupport",
+                "BTCPriceCore", "BTCPriceDaemon", "BTCPriceFeature", "BTCPriceNetworking", "BTCPricePersistence",
+                "BTCPriceSocket", "CVirtualTime", "CommandLine", "ExchangeSimulator", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ],
             path: "Tests/Rehearsal", swiftSettings: ours),

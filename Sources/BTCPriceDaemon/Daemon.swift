@@ -43,6 +43,9 @@ package enum Daemon {
             DaemonCommandLine.program.write(SettingKey.standardFile)
             return 0
         }
+        if case .diagnose(let mayConnect) = commandLine.action {
+            return await diagnose(commandLine, mayConnect: mayConnect, environment)
+        }
         let settings: Settings
         do {
             ServerLimits.raiseDescriptors()
@@ -62,7 +65,7 @@ package enum Daemon {
             case .reload(let pid):
                 try ExchangeClient.check(settings.clientSettings)
                 return await reload(pid, settings)
-            case .run, .printStandardConfiguration: break
+            case .run, .printStandardConfiguration, .diagnose: break
             }
         } catch {
             complain("\(error)")
@@ -92,6 +95,15 @@ package enum Daemon {
             logger.tell(.startFailed, "Ended by an error: \(error)")
             return Exit.failure
         }
+    }
+
+    private static func diagnose(
+        _ commandLine: DaemonCommandLine, mayConnect: Bool, _ environment: [String: String]
+    ) async -> Int32 {
+        ServerLimits.raiseDescriptors()
+        let message = await Diagnosis.run(commandLine, environment: environment, mayConnect: mayConnect)
+        DaemonCommandLine.program.write("\(JSON.object(message.json).text)\n")
+        return message.checks.allSatisfy(\.isGood) ? 0 : Exit.failure
     }
 
     private static func reload(_ pid: Int32, _ settings: Settings) async -> Int32 {

@@ -10,12 +10,15 @@ extension PriceTexts {
         _ kind: String, currency: String?, source: String?, worst: Price?, difference: Int64?, count: Int64
     ) -> String {
         let money = currency.map { " in \($0)" } ?? ""
+        let distance = worst.map { ", by up to \($0.grouped(places: 2)) %" } ?? ""
         let name = [source, currency.map { "(\($0))" }].compactMap(\.self).joined(separator: " ")
         let text =
             switch Episode.Kind(rawValue: kind) {
             case .outage: "no source gave a price\(money)"
-            case .doubt: "the price\(money) was contradicted"
-            case .outvoted: "\(name) was outvoted\(worst.map { ", by up to \($0.grouped(places: 2)) %" } ?? "")"
+            case .doubt: "the price\(money) was in doubt"
+            case .jump: "the price\(money) jumped\(distance)"
+            case .peg: "USDT was off its peg\(distance)"
+            case .outvoted: "\(name) was outvoted\(distance)"
             case .failed: "\(name) gave no price"
             case .limited: "\(name) demanded a pause: a limit or a ban"
             case .refused: "\(name) refused the requests"

@@ -39,11 +39,14 @@ package struct ConfigurationFile {
         return names.filter { $0.hasSuffix(".toml") && !$0.hasPrefix(".") }.sorted().map { "\(directory)/\($0)" }
     }
 
+    /// A path that stands for no file.
+    private static let none = "/dev/null"
+
     /// - Throws: ``SettingsError`` if the file can't be read or is not valid TOML.
     package init(path: String) throws(SettingsError) {
         let bytes: [UInt8]
         do throws(FileFailure) {
-            bytes = try fileContent(path, atMost: 1)
+            bytes = path == Self.none ? [] : try fileContent(path, atMost: 1)
         } catch {
             throw SettingsError("\(error)")
         }

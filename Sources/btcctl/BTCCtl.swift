@@ -6,7 +6,7 @@ enum BTCCtl {
     static let verbs = [
         Current.verb, Watch.verb, Top.verb, Wait.verb, Convert.verb, History.verb, At.verb, ChartView.verb,
         Report.statusVerb,
-        Report.sourcesVerb, Report.currenciesVerb, Events.verb, Check.verb, Metrics.verb, AgentServer.verb,
+        Report.sourcesVerb, Report.currenciesVerb, Events.verb, Why.verb, Check.verb, Metrics.verb, AgentServer.verb,
         Control.pauseVerb,
         Control.resumeVerb, Control.retryVerb, Control.sourceVerb,
     ]
@@ -31,7 +31,8 @@ enum BTCCtl {
             "tail": "watch", "stream": "watch", "calc": "convert", "candles": "history", "ohlc": "history",
             "graph": "chart", "screen": "top", "dashboard": "top", "plot": "chart", "info": "status", "list": "sources",
             "exchanges": "sources",
-            "log": "events", "incidents": "events", "disable": "source", "enable": "source", "stop": "pause",
+            "log": "events", "incidents": "events", "diagnose": "why", "doctor": "why", "disable": "source",
+            "enable": "source", "stop": "pause",
             "start": "resume", "continue": "resume",
         ])
 

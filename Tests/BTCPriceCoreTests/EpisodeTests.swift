@@ -21,7 +21,7 @@ private final class MemoryEpisodes: EpisodeArchive {
 }
 
 @Suite struct EpisodeTests {
-    private let doubt = Episode.Subject(.doubt, .usd)
+    private let outage = Episode.Subject(.outage, .usd)
     private let failed = Episode.Subject(.failed, .usd, source: "kraken")
 
     @Test func `an episode has a begin, an end and the farthest distance`() {
@@ -41,12 +41,12 @@ private final class MemoryEpisodes: EpisodeArchive {
     @Test func `what begins again within a minute goes on`() {
         var log = EpisodeLog()
         for (begin, end) in [(0, 5), (60, 61), (121, 130), (191, 200)] as [(Int64, Int64)] {
-            log.goesOn(doubt, at: begin)
-            log.ended(doubt, at: end)
+            log.goesOn(outage, at: begin)
+            log.ended(outage, at: end)
         }
         #expect(
             log.takeChanged(at: 200) == [
-                Episode(doubt, start: 0, end: 130, count: 3), Episode(doubt, start: 191, end: 200),
+                Episode(outage, start: 0, end: 130, count: 3), Episode(outage, start: 191, end: 200),
             ])
     }
 
@@ -75,7 +75,7 @@ private final class MemoryEpisodes: EpisodeArchive {
     @Test func `what is about a source or a currency that has gone is over`() {
         var log = EpisodeLog()
         let gone = [Episode.Subject(.limited, .usd, source: "gemini"), Episode.Subject(.outage, .eur)]
-        let kept = [doubt, Episode.Subject(.limited, .usd, source: "kraken"), Episode.Subject(.clock)]
+        let kept = [outage, Episode.Subject(.limited, .usd, source: "kraken"), Episode.Subject(.clock)]
         for subject in gone + kept { log.goesOn(subject, at: 0) }
         log.keep(only: [.usd: ["kraken"]], at: 30)
         #expect(Set(log.current) == Set(kept))
@@ -122,8 +122,8 @@ private final class MemoryEpisodes: EpisodeArchive {
         var told: [Int64: Episode] = [:]
         var writes = 0
         for second in stride(from: Int64(0), to: 7 * 86_400, by: 70) {
-            log.goesOn(doubt, at: second)
-            log.ended(doubt, at: second + 5)
+            log.goesOn(outage, at: second)
+            log.ended(outage, at: second + 5)
             for episode in log.takeChanged(at: second + 5) {
                 told[episode.start] = episode
                 writes += 1
@@ -137,11 +137,11 @@ private final class MemoryEpisodes: EpisodeArchive {
 
     @Test func `a clock that is set back makes no negative episode`() {
         var log = EpisodeLog()
-        log.goesOn(doubt, at: 1000)
-        log.ended(doubt, at: 900)
-        #expect(log.takeChanged(at: 900) == [Episode(doubt, start: 1000, end: 1000)])
-        log.goesOn(doubt, at: 910)
-        #expect(log.takeChanged(at: 910) == [Episode(doubt, start: 910)])
+        log.goesOn(outage, at: 1000)
+        log.ended(outage, at: 900)
+        #expect(log.takeChanged(at: 900) == [Episode(outage, start: 1000, end: 1000)])
+        log.goesOn(outage, at: 910)
+        #expect(log.takeChanged(at: 910) == [Episode(outage, start: 910)])
     }
 
     @Test func `the events of the engine become episodes of their currency and source`() {
@@ -163,6 +163,16 @@ private final class MemoryEpisodes: EpisodeArchive {
         let quote = PriceQuote(
             value: 68_000, currency: "USD", timestamp: Timestamp(milliseconds: 0), source: "binance", market: "BTC/USDT"
         )
+        func shows(_ second: Int64, isInDoubt: Bool) {
+            clock.second.withLock { $0 = second }
+            var state = PriceState.empty()
+            state.ticks.freshness = .fresh
+            state.standing.isInDoubt = isInDoubt
+            recorder.receive(state, .tick, isFirst: true, kept: nil)
+        }
+        func peg(_ value: Price) -> PegRate {
+            PegRate(value: value, sources: ["kraken"], measuredBoottime: .boot, isOffPeg: true)
+        }
         at(10, .becameStale(failure: "x", quote: quote, currency: .usd))
         at(25, .becameFresh(quote, failedTicks: 15))
         at(30, fails("kraken", .timedOut(after: nil)), .eur)
@@ -175,8 +185,16 @@ private final class MemoryEpisodes: EpisodeArchive {
         at(75, .outvoted([:], .usd))
         at(80, .clockDiffers(ClockDifference(milliseconds: -7_200_000, venues: 3, known: 4)), nil)
         at(90, .clockAgrees, nil)
-        at(100, .contradicted(warning: "w", quote))
-        clock.second.withLock { $0 = 110 }
+        at(95, .jumped(31_000, .usd))
+        at(96, .offPeg(peg(Price(97, scale: 2))), nil)
+        at(97, .offPeg(peg(Price(95, scale: 2))), nil)
+        at(98, .offPeg(nil), nil)
+        shows(100, isInDoubt: true)
+        shows(104, isInDoubt: true)
+        shows(110, isInDoubt: false)
+        // As of a first price.
+        shows(200, isInDoubt: true)
+        shows(201, isInDoubt: false)
         recorder.reloaded()
         recorder.close()
         let found = archive.all.sorted { ($0.start, $0.subject.source ?? "") < ($1.start, $1.subject.source ?? "") }
@@ -188,8 +206,10 @@ private final class MemoryEpisodes: EpisodeArchive {
                 Episode(.init(.outvoted, .usd, source: "bitstamp"), start: 70, end: 75, worst: 30_500),
                 Episode(.init(.outvoted, .usd, source: "gemini"), start: 70, end: 71, worst: 9000),
                 Episode(.init(.clock), start: 80, end: 90, worst: 7_200_000),
+                Episode(.init(.jump, .usd), start: 95, end: 95, worst: 31_000),
+                Episode(.init(.peg), start: 96, end: 98, worst: 50_000),
                 Episode(.init(.doubt, .usd), start: 100, end: 110),
-                Episode(.init(.reload), start: 110, end: 110),
+                Episode(.init(.reload), start: 201, end: 201),
             ])
     }
 }

@@ -31,7 +31,9 @@ import Testing
         // It failed in the same way, and waits only for its limit.
         #expect(failure([], resting: [Self.refused, Self.refused], lastFailure: Self.refused) == diagnosis)
         #expect(failure([], resting: [Self.refused], lastFailure: Self.refused) == diagnosis)
-        #expect(failure([.unresolved("x"), .unresolved("y")]).contains("names cannot be resolved"))
+        #expect(
+            failure([.unreachable("x", cause: .name), .unreachable("y", cause: .name)]).contains(
+                "names cannot be resolved"))
     }
 
     @Test func `a single source and sources with different failures are listed`() {

@@ -12,7 +12,8 @@ import Testing
         }
         #expect(
             words == [
-                "no source gave a price in EUR", "the price in EUR was contradicted",
+                "no source gave a price in EUR", "the price in EUR was in doubt",
+                "the price in EUR jumped, by up to 3.02 %", "USDT was off its peg, by up to 3.02 %",
                 "kraken (EUR) was outvoted, by up to 3.02 %", "kraken (EUR) gave no price",
                 "kraken (EUR) demanded a pause: a limit or a ban", "kraken (EUR) refused the requests",
                 "the updates were paused", "this machine's clock was wrong, by 2 h",

@@ -29,7 +29,8 @@ import Testing
         clock: StatusMessage.Clock(.differs(ClockDifference(milliseconds: -7_200_000, venues: 3, known: 4))))
     private static let source = SourceReport(
         name: "binance", order: 1, market: "BTC/USDT", address: "https://api.binance.com", use: .limited,
-        lastSuccess: time, lastFailure: SourceReport.Failure(at: time, kind: "rate-limited", reason: "HTTP 429"),
+        lastSuccess: time,
+        lastFailure: SourceReport.Failure(at: time, kind: "rate-limited", reason: "HTTP 429", cause: .proxy),
         latency: SourceReport.Latency(p50: 1, p90: 2, p99: 3, answers: 4), cooldownUntil: time, requests: 9,
         limits: [SourceReport.Limit(requests: 10, period: 1000, made: 3)])
 

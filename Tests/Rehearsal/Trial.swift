@@ -1,6 +1,8 @@
 import BTCPriceCore
 import BTCPriceDaemon
+import BTCPriceFeature
 import BTCPriceNetworking
+import BTCPriceSocket
 import Glibc
 import Logging
 import Synchronization
@@ -249,8 +251,17 @@ final class LiarPeer: PriceFeed {
 
 private final class Minutes: CandleArchive {
     let kept = Log<KeptCandle>()
+    /// The newest form of each, in their order.
+    let episodes = Shared<[Episode]>([])
     func keep(_ candles: [KeptCandle]) { for candle in candles { kept.add(candle) } }
-    func note(_ episodes: [Episode]) {}
+    func note(_ changed: [Episode]) {
+        episodes.update { known in
+            for episode in changed {
+                let place = known.firstIndex { $0.subject == episode.subject && $0.start == episode.start }
+                if let place { known[place] = episode } else { known.append(episode) }
+            }
+        }
+    }
     func candles(of _: Currency, _: Candle.Step, in _: Range<Int64>, limit _: Int) -> [Candle] { [] }
     func backfill(_: [Candle], of _: Currency, _: Candle.Step) {}
     func insert(_: [Candle], of _: Currency) {}
@@ -366,6 +377,7 @@ private struct NoLog: LogHandler {
 }
 
 private let isVerbose = getenv("VERBOSE") != nil
+private let tellsEvents = getenv("EVENTS") != nil
 
 extension Trial {
     /// Prints a line for each currency, and what misses its limits.
@@ -447,6 +459,7 @@ extension Trial {
                         if currency == .usd { shownNow.update { $0 = state } }
                     },
                 ], history: history, report: { _ in })
+            await engine.subscribe(history.episodes)
             let ticker = OneSecondTicker(all.map { .init($0.currency, $0.interval) }, clock: clock, target: engine)
             let loaded = store.load()
             await engine.resume(loaded.cooldowns)
@@ -568,7 +581,22 @@ extension Trial {
             for miss in misses { print("    misses: \(miss)") }
             isMissed = isMissed || !misses.isEmpty
         }
+        if tellsEvents { tell(minutes.episodes.current, begun: begun) }
         return isMissed
+    }
+
+    /// Prints what `btcctl events` would say, with the seconds of the trial.
+    private func tell(_ episodes: [Episode], begun: Double) {
+        let zero = Int64(begun) + VirtualDaemon.wallStart / 1000
+        for event in episodes.sorted(by: { ($0.start, "\($0.subject)") < ($1.start, "\($1.subject)") }).map(
+            EventMessage.init)
+        {
+            let words = PriceTexts.event(
+                event.kind, currency: event.currency, source: event.source, worst: event.worst,
+                difference: event.difference, count: event.count)
+            let end = event.end.map { "\($0.wholeSeconds - zero)" } ?? "the end"
+            print("    event: \(event.start.wholeSeconds - zero) s to \(end): \(words)")
+        }
     }
 
     private func tables(

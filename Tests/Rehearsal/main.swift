@@ -15,7 +15,7 @@
 //     rehearsal scenes [PREFIX]  colluding, drifting, falling and standing markets, for each scene the counts of its ticks; only those whose
 //                                name has the prefix
 //     rehearsal trials [PREFIX]  lies, outages and honest markets, each second with what is true then, and the limits that are missed;
-//                                VERBOSE=1 prints each second
+//                                VERBOSE=1 prints each second, EVENTS=1 what 'btcctl events' says
 //     rehearsal --list           the names of all incidents, cases, scenes and modes, each with its file
 //
 // A name that does not exist is an error with status 2.

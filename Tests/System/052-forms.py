@@ -137,9 +137,9 @@ def _():
     for form in ([], ["--json"]):
         error = btcctl(place, "current", *form)
         for verb in verbs():
-            # wait waits for the daemon, and is in the golden file; check has the statuses of monitors, mcp waits for requests, and
-            # top needs a terminal.
-            if verb not in ("wait", "check", "mcp", "top") and (not form or has_option(verb, "--json")):
+            # wait waits for the daemon, and is in the golden file; check has the statuses of monitors, why says what is wrong, mcp
+            # waits for requests, and top needs a terminal.
+            if verb not in ("wait", "check", "why", "mcp", "top") and (not form or has_option(verb, "--json")):
                 found = btcctl(place, verb, *WORDS.get(verb, []), *form)
                 equal((found.status, found.out, found.err), (error.status, error.out, error.err), verb)
     text = "".join(shown(place, *line.split()) for line in (

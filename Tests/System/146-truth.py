@@ -80,6 +80,23 @@ def _():
     return text.splitlines()[-1]
 
 
+# What is true of them is in their names, from second 400 on; each line is what the events say.
+TOLD = ("D1", "D3", "Y5", "Z13", "C2", "Z5", "J14", "K15", "D6", "E8")
+golden = Golden(__file__)
+
+
+@scenario("ten lies, outages and bans: what the events say of each", beside=True)
+def _():
+    text = ""
+    for name in TOLD:
+        done = subprocess.run([BINARIES / "rehearsal", "trials", name], capture_output=True, text=True, timeout=800, env={**os.environ, "EVENTS": "1"})
+        equal(done.returncode, 0, done.stderr)
+        lines = [line for line in done.stdout.splitlines() if line.startswith((f"{name} ", "    event: "))]
+        text += "".join(f"{line.split(' | ')[0]}\n" for line in lines)
+    golden.check("events", text)
+    return f"{text.count('event: ')} events"
+
+
 @scenario("hours in which one venue lies, in three modes, in euros, with streams and with an exchange under two names, and the same hours without lies")
 def _():
     # The same hours each time. `make test-deep` draws days.

@@ -69,6 +69,14 @@ import Testing
                 status(kind, clock).first { $0.hasPrefix("Clock") } ?? ""
             }
         }
+        table.add("why", kinds) { kind in
+            var status = StatusMessage.blank
+            (status.price, status.ticking) = (message(kind), kind == .paused ? .paused : .running)
+            let findings = Findings(
+                daemon: .success(Findings.Answers(status: status)), program: .failure(.init(reason: "")))
+            let report = WhyReport(findings, timestamps: timestamps, at: now)
+            return "\(report.verdict) | \(report.lines.first { $0.subject == "price" }?.text ?? "(no line)")"
+        }
         table.add("currencies", kinds) { kind in
             let row = CurrencyMessage(
                 currency: kind.state.currency, price: message(kind), interval: 1000, sources: ["kraken"])

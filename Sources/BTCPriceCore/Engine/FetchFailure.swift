@@ -51,8 +51,8 @@ package struct FetchFailure: Error, Sendable, Hashable, CustomStringConvertible 
         }
         let causes = (failures.map(\.error) + resting).map { error -> String? in
             switch error {
-            case .unresolved: "names cannot be resolved"
-            case .unreachable(let reason): reason
+            case .unreachable(_, cause: .name): "names cannot be resolved"
+            case .unreachable(let reason, _): reason
             default: nil
             }
         }

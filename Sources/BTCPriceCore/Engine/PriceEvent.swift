@@ -29,8 +29,12 @@ package enum PriceEvent: Sendable, Hashable {
     /// The sources whose prices most others contradict, and how far they are from the shown price, in millionths of it. Reported at each
     /// tick while there are any, and once when there are none.
     case outvoted([String: Int64], Currency)
+    /// The shown price moved further than a price may without another exchange, in millionths of it.
+    case jumped(Int64, Currency)
     /// USDT is off its peg, or back at it.
     case pegChanged(PegRate)
+    /// USDT is off its peg. Reported in each round, and once with `nil` when it is not any more, or when that is not known any more.
+    case offPeg(PegRate?)
     /// A source dates its prices in the future: they count as prices without a time.
     case timeAhead(String)
     /// This machine's clock is wrong, by the time that most sources agree on.

@@ -30,6 +30,8 @@ package struct PriceTracker: ~Copyable, Sendable {
     private var ahead: Set<Market> = []
     private var isPaused = false
     private var wasOffPeg = false
+    /// Whether USDT is known to be off its peg.
+    private var isOffPeg = false
     /// Where the last round that requested a source found the price, in the common frame.
     private var requestedPlace: Double?
     private var contradictedSince: BootTime?
@@ -310,6 +312,7 @@ package struct PriceTracker: ~Copyable, Sendable {
         note(round.failures, &actions)
         lacksTime = round.lacksTime
         actions.doubtedSince = doubtedSince(belief)
+        if let jump = jump(to: belief) { actions.events.append(.jumped(jump, book.currency)) }
         self.belief = belief
         verdicts = decision.verdicts
         (actions.rejected, actions.doubted) = (decision.rejected, decision.outvoted)
@@ -347,6 +350,15 @@ package struct PriceTracker: ~Copyable, Sendable {
             distances[price.market.venue] = Int64(min(abs(exp(place - reference.log) - 1) * 1e6, 1e9))
         }
         actions.events.append(.outvoted(distances, book.currency))
+    }
+
+    /// How far the shown price moves, in millionths of it, if that is further than a price may without another exchange.
+    /// - Parameter next: What is believed after the decision.
+    private func jump(to next: Belief) -> Int64? {
+        guard let shown = belief.reference, let new = next.reference, !belief.isRestored else { return nil }
+        let (elapsed, distance) = (new.at - shown.at, abs(new.log - shown.log))
+        guard elapsed <= rules.gap, distance > Ballot.jump(after: elapsed) else { return nil }
+        return Int64(min(expm1(distance) * 1e6, 1e9))
     }
 
     /// Since when the shown prices are in doubt, because a decision shows another market's that is far from them: since another exchange
@@ -424,6 +436,9 @@ package struct PriceTracker: ~Copyable, Sendable {
                 actions.events.append(.contradictionEnded(quote, after: .milliseconds(boottime - since)))
             }
         }
+        let current = belief.peg.usableRate(at: boottime).flatMap { $0.isOffPeg ? $0 : nil }
+        if current != nil || isOffPeg { actions.events.append(.offPeg(current)) }
+        isOffPeg = current != nil
         guard let rate = pegRate else { return }
         if rate.isOffPeg != wasOffPeg { actions.events.append(.pegChanged(rate)) }
         wasOffPeg = rate.isOffPeg

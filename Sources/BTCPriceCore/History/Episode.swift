@@ -3,8 +3,12 @@ package struct Episode: Sendable, Hashable {
     package enum Kind: String, Sendable, Hashable, CaseIterable {
         /// No source gave a price: the last one was shown as not current, or one was derived instead.
         case outage
-        /// Other exchanges contradicted the shown price, and were not outvoted.
+        /// Others contradicted the shown price, none confirmed a first price or a jump, or USDT was off its peg.
         case doubt
+        /// The shown price moved further at once than a price may without another exchange. ``worst`` is how far. It takes no time.
+        case jump
+        /// USDT was off its peg. ``worst`` is by how much.
+        case peg
         /// Most exchanges contradicted the price of a source. ``worst`` is how far it was from the shown price.
         case outvoted
         /// A source gave no valid price.
@@ -42,7 +46,7 @@ package struct Episode: Sendable, Hashable {
     package fileprivate(set) var start: Int64
     /// Unix seconds; `nil` while it goes on.
     package var end: Int64?
-    /// The farthest distance: from the price, in millionths of it; for ``Kind/clock`` in milliseconds. `nil` if it has none.
+    /// The farthest distance: from the price or the peg, in millionths of it; for ``Kind/clock`` in milliseconds. `nil` if it has none.
     package var worst: Int64?
     /// How often it began: several short ones that follow each other are one.
     package var count: Int64
@@ -58,7 +62,7 @@ package struct EpisodeLog: Sendable {
     package static let mostADay = 100
     /// An episode that begins again within this time goes on.
     package static let pause: Int64 = 60
-    /// A source's failure that is over sooner is none: single requests fail everywhere.
+    /// A source's failure that is over sooner is none: single requests fail everywhere. So is a doubt, such as that of a first price.
     package static let shortest: Int64 = 5
 
     private struct Day {
@@ -112,7 +116,8 @@ package struct EpisodeLog: Sendable {
     /// - Parameter sources: The currencies that are kept, with their sources.
     package mutating func keep(only sources: [Currency: Set<String>], at second: Int64) {
         for subject in current {
-            guard let currency = subject.currency else { continue }
+            // What USDT is worth is known from the dollar's markets.
+            guard let currency = subject.kind == .peg ? .usd : subject.currency else { continue }
             if sources[currency] == nil || subject.source.map({ sources[currency]?.contains($0) == false }) ?? false {
                 ended(subject, at: second)
             }
@@ -166,6 +171,7 @@ package struct EpisodeLog: Sendable {
     }
 
     private func isTooShort(_ episode: Episode, at second: Int64) -> Bool {
-        episode.subject.kind == .failed && episode.count == 1 && (episode.end ?? second) - episode.start < Self.shortest
+        [.failed, .doubt].contains(episode.subject.kind) && episode.count == 1
+            && (episode.end ?? second) - episode.start < Self.shortest
     }
 }

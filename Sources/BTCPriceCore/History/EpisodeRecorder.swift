@@ -16,6 +16,8 @@ package final class EpisodeRecorder: StateSubscriber {
         var log = EpisodeLog()
         /// The wall clock minus the boot clock, seconds, while the time is not settled.
         var offset: Int64?
+        /// The currencies whose price is in doubt.
+        var doubted: Set<String> = []
     }
 
     private let reading: Reading
@@ -31,6 +33,16 @@ package final class EpisodeRecorder: StateSubscriber {
 
     package func receive(_ state: PriceState, _ publication: Publication, isFirst: Bool, kept: KeptState?) {
         if isWaiting.load(ordering: .relaxed) { change { _, _ in } }
+        let isDoubted = state.freshness == .fresh && state.standing.isInDoubt && state.derivation == nil
+        let hasChanged = self.state.withLock { recorder in
+            guard recorder.doubted.contains(state.currency) != isDoubted else { return false }
+            if isDoubted { recorder.doubted.insert(state.currency) } else { recorder.doubted.remove(state.currency) }
+            return true
+        }
+        if hasChanged {
+            let subject = Episode.Subject(.doubt, Currency(rawValue: state.currency))
+            change { isDoubted ? $0.goesOn(subject, at: $1) : $0.ended(subject, at: $1) }
+        }
         let isPaused = state.ticks.ticking == .paused
         guard isFirst, wasPaused.exchange(isPaused, ordering: .relaxed) != isPaused else { return }
         change { log, second in
@@ -58,10 +70,6 @@ package final class EpisodeRecorder: StateSubscriber {
             change { $0.goesOn(Episode.Subject(.outage, Currency(rawValue: quote.currency)), at: $1) }
         case .becameFresh(let quote, _), .marketAgain(let quote):
             change { $0.ended(Episode.Subject(.outage, Currency(rawValue: quote.currency)), at: $1) }
-        case .contradicted(_, let quote):
-            change { $0.goesOn(Episode.Subject(.doubt, Currency(rawValue: quote.currency)), at: $1) }
-        case .contradictionEnded(let quote, _):
-            change { $0.ended(Episode.Subject(.doubt, Currency(rawValue: quote.currency)), at: $1) }
         case .outvoted(let distances, let currency):
             change { log, second in
                 for (source, distance) in distances {
@@ -71,21 +79,31 @@ package final class EpisodeRecorder: StateSubscriber {
                     if distances[subject.source ?? ""] == nil { log.ended(subject, at: second) }
                 }
             }
+        case .jumped(let distance, let currency):
+            change { log, second in
+                log.goesOn(Episode.Subject(.jump, currency), worst: distance, at: second)
+                log.ended(Episode.Subject(.jump, currency), at: second)
+            }
+        case .offPeg(let rate?): change { $0.goesOn(Episode.Subject(.peg), worst: rate.distance, at: $1) }
+        case .offPeg(nil): change { $0.ended(Episode.Subject(.peg), at: $1) }
         case .sourceFailed(let failure): failed(failure, currency)
         case .sourceRecovered(let source): change { Self.end(of: source, currency, in: &$0, at: $1) }
         case .clockDiffers(let difference):
             let worst = Int64(clamping: difference.milliseconds.magnitude)
             change { $0.goesOn(Episode.Subject(.clock), worst: worst, at: $1) }
         case .clockAgrees: change { $0.ended(Episode.Subject(.clock), at: $1) }
-        case .ticked, .ratesFailed, .ratesRecovered, .ratesRefused, .outliers, .pegChanged, .timeAhead, .saveFailed,
-            .saveRecovered:
+        case .ticked, .contradicted, .contradictionEnded, .ratesFailed, .ratesRecovered, .ratesRefused, .outliers,
+            .pegChanged, .timeAhead, .saveFailed, .saveRecovered:
             break
         }
     }
 
     /// Ends what is about something that is no longer kept.
     /// - Parameter sources: The currencies that are kept, with their sources.
-    func keep(only sources: [Currency: Set<String>]) { change { $0.keep(only: sources, at: $1) } }
+    func keep(only sources: [Currency: Set<String>]) {
+        state.withLock { $0.doubted.formIntersection(sources.keys.map(\.rawValue)) }
+        change { $0.keep(only: sources, at: $1) }
+    }
 
     /// What goes on is over as far as this run knows.
     package func close() { change(isLast: true) { $0.endAll(at: $1) } }

@@ -139,6 +139,9 @@ package struct PegRate: Sendable, Hashable {
         self.isOffPeg = isOffPeg
     }
 
+    /// How far it is from one dollar, in millionths of it.
+    package var distance: Int64 { Int64(min(abs(value.double - 1) * 1e6, 1e9)) }
+
     /// `USDT is at 0.9552 USD (by bitstamp, coinbase)`
     package var text: String { "USDT is at \(value) USD (by \(sources.joined(separator: ", ")))" }
 }

@@ -4,11 +4,9 @@ package enum PriceLoadingError: Error, Sendable, Hashable {
     case cancelled
     /// No complete response within this time; `nil` if the budget ended before the source's own timeout.
     case timedOut(after: Duration?)
-    /// No connection, or a broken one: refusal, reset, TLS.
-    case unreachable(String)
-    /// Its name cannot be resolved. Counted as ``unreachable(_:)``.
-    case unresolved(String)
-    /// A kept connection was closed before a byte of the response. Counted as ``unreachable(_:)``. A repeated request counts again.
+    /// No connection, or a broken one: refusal, reset, TLS. `cause` is what on this side of the exchange may be at fault, if that is known.
+    case unreachable(String, cause: Cause? = nil)
+    /// A kept connection was closed before a byte of the response. Counted as ``unreachable(_:cause:)``. A repeated request counts again.
     case connectionClosed
     /// The exchange responded that it is temporarily unavailable. `retryAfter` is the time that it named, if it did.
     case unavailable(String, retryAfter: Duration? = nil)
@@ -23,6 +21,20 @@ package enum PriceLoadingError: Error, Sendable, Hashable {
     /// A price that other sources contradict.
     case implausible(String)
 
+    /// What of this machine, or of its way to the exchanges, may be at fault.
+    package enum Cause: String, Sendable, Hashable, CaseIterable {
+        /// The name can't be resolved.
+        case name
+        /// No connection could be made.
+        case network
+        /// The proxy can't be reached, or refuses the connection.
+        case proxy
+        /// The certificate is not trusted, or is for another host.
+        case certificate
+        /// The certificate is not valid now, by this machine's clock.
+        case clock
+    }
+
     package static let kinds = [
         "cancelled", "timed-out", "unreachable", "unavailable", "rate-limited", "refused", "invalid-data", "stale-data",
         "implausible",
@@ -33,7 +45,7 @@ package enum PriceLoadingError: Error, Sendable, Hashable {
         switch self {
         case .cancelled: "cancelled"
         case .timedOut: "timed-out"
-        case .unreachable, .unresolved, .connectionClosed: "unreachable"
+        case .unreachable, .connectionClosed: "unreachable"
         case .unavailable: "unavailable"
         case .rateLimited: "rate-limited"
         case .refused: "refused"
@@ -41,6 +53,11 @@ package enum PriceLoadingError: Error, Sendable, Hashable {
         case .staleData: "stale-data"
         case .implausible: "implausible"
         }
+    }
+
+    /// What on this side of the exchange may be at fault; `nil` if that is not known.
+    package var cause: Cause? {
+        if case .unreachable(_, let cause) = self { cause } else { nil }
     }
 
     /// The time after which the exchange wants the next request, if it named one.
@@ -73,7 +90,7 @@ package enum PriceLoadingError: Error, Sendable, Hashable {
     package var category: Category {
         switch self {
         case .cancelled: .cancelled
-        case .timedOut, .unreachable, .unresolved, .connectionClosed, .unavailable: .transient
+        case .timedOut, .unreachable, .connectionClosed, .unavailable: .transient
         case .rateLimited: .rateLimited
         case .refused: .refused
         case .invalidData, .implausible: .invalidData
@@ -88,7 +105,7 @@ extension PriceLoadingError: CustomStringConvertible {
         case .cancelled: "cancelled"
         case .timedOut(let after?): "no response within \(after.wholeMilliseconds) ms"
         case .timedOut(nil): "no response in the time that was left"
-        case .unreachable(let what), .unresolved(let what): "not reached: \(what)"
+        case .unreachable(let what, _): "not reached: \(what)"
         case .connectionClosed: "not reached: the connection was closed before the response"
         case .unavailable(let what, nil): "not available: \(what)"
         case .unavailable(let what, let pause?): "not available for \(pause.components.seconds) s: \(what)"

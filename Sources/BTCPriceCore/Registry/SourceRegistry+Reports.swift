@@ -16,7 +16,7 @@ extension SourceRegistry {
                 lastFailure: health.lastFailure.map { failure in
                     SourceReport.Failure(
                         at: now.wallTime(of: failure.at.boottime), kind: failure.error.kind,
-                        reason: failure.error.description)
+                        reason: failure.error.description, cause: failure.error.cause)
                 },
                 latency: SourceReport.Latency(health.latencies), bodyBytes: health.bodyBytes.map(Int64.init),
                 cooldownUntil: isCoolingDown(index, at: now.boottime)

@@ -53,11 +53,13 @@ package struct SourceReport: Sendable, Hashable {
         package var kind: String
         /// The reason in one line.
         package var reason: String
+        package var cause: PriceLoadingError.Cause?
 
-        package init(at: Timestamp, kind: String, reason: String) {
+        package init(at: Timestamp, kind: String, reason: String, cause: PriceLoadingError.Cause? = nil) {
             self.at = at
             self.kind = kind
             self.reason = reason
+            self.cause = cause
         }
     }
 

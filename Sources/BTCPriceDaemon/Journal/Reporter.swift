@@ -83,8 +83,8 @@ package final class Reporter: Sendable {
             say(
                 .outliers, "outliers", "Not counted, since they are far from the median \(value): \(names).",
                 ["source": "\(names)", "price": "\(value)"], detail: names)
-        // A source that is newly outvoted has failed.
-        case .outvoted: break
+        // A source that is newly outvoted has failed. The others are told by 'btcctl events'.
+        case .outvoted, .jumped, .offPeg: break
         case .pegChanged(let rate) where rate.isOffPeg:
             say(
                 .tetherOffPeg, "off peg", "USDT is off its peg: \(rate.text). Prices in USDT are not dollar prices.",

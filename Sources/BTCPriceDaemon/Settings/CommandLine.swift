@@ -11,6 +11,8 @@ struct DaemonCommandLine {
         case tryExchange(String, body: String?)
         /// Makes a running daemon read its configuration again, and waits.
         case reload(pid: Int32)
+        /// Looks for what is wrong on this machine. `mayConnect` is whether names may be looked up and sources requested.
+        case diagnose(mayConnect: Bool)
     }
 
     var action = Action.run
@@ -28,7 +30,8 @@ struct DaemonCommandLine {
                 Exit status: 0 if the daemon was stopped, 64 for an invalid command line, 78 for an invalid configuration, 1 if the \
                 daemon can't run (the message says why).
                 """,
-            options: [config, check, reload, printAll, printDefault, tryOne] + SettingKey.all.map(Self.option),
+            options: [config, check, reload, printAll, printDefault, tryOne, diagnose, offline]
+                + SettingKey.all.map(Self.option),
             words: [
                 Words("file", "With --try: read this saved body and request nothing.", count: 0...1, completion: .files)
             ]),
@@ -47,6 +50,12 @@ struct DaemonCommandLine {
         "--try", value: "name",
         "Request the price of an exchange once, or read a saved body, and print what its description finds.",
         completion: .computed { words, _ in triable(words) })
+
+    private static let diagnose = Option(
+        "--diagnose",
+        "Look for what is wrong on this machine, print it as JSON, and exit. It opens a connection to each exchange."
+    )
+    private static let offline = Option("--offline", "With --diagnose: look up no names, and open no connection.")
 
     /// The names of the exchanges and sources of rates that are built in, described in files, or described in the configuration.
     private static func triable(_ words: [String]) -> [String] {
@@ -80,6 +89,9 @@ extension DaemonCommandLine {
             case Self.reload.name:
                 guard let pid = Int32(text), pid > 0 else { throw UsageError("--reload needs a process ID") }
                 action = .reload(pid: pid)
+            case Self.diagnose.name: action = .diagnose(mayConnect: !line.has(Self.offline))
+            case Self.offline.name:
+                guard line.has(Self.diagnose) else { throw UsageError("--offline belongs to --diagnose") }
             case Self.printAll.name: action = .printConfiguration
             case Self.printDefault.name: action = .printStandardConfiguration
             case Self.tryOne.name: action = .tryExchange(text, body: line.words.first)

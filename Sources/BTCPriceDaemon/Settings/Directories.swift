@@ -18,7 +18,7 @@ struct Directories: Sendable, Hashable {
             environment[name]?.split(separator: ":").first.map(String.init)
         }
         if uid == 0 {
-            return (made("STATE_DIRECTORY") ?? "/var/lib/btc-priced", made("RUNTIME_DIRECTORY") ?? "/run/btc-priced")
+            return (made("STATE_DIRECTORY") ?? Product.systemState, made("RUNTIME_DIRECTORY") ?? Product.systemRuntime)
         }
         let state = folder("XDG_STATE_HOME", ".local/state", environment)
         let runtime = UserDirectory.standard(environment: { environment[$0] }, uid: uid)

@@ -1,4 +1,4 @@
-import BTCPriceCore
+package import BTCPriceCore
 import NIOCore
 import Synchronization
 import TLS
@@ -63,6 +63,18 @@ package final class ExchangeClient: Sendable {
         }
     }
 
+    /// Opens a connection and closes it: looks the name up, goes through the proxy, and checks the certificate.
+    /// - Parameter url: The address of a source.
+    package func tryConnection(to url: String) async throws(PriceLoadingError) {
+        let transport = transport.withLock(\.self)
+        guard let request = HTTPRequest(url) else { throw .unreachable("its address is not a valid URL") }
+        do {
+            try await transport.tryConnection(for: request)
+        } catch {
+            throw Self.loadingError(error, isByProxy: transport.settings.proxy != nil)
+        }
+    }
+
     /// Sends one request and reads the response. If it can't be used, the next request has a new connection, perhaps to another address.
     /// - Parameters:
     ///   - request: `nil` if the address of the source is not a valid URL.
@@ -98,18 +110,23 @@ package final class ExchangeClient: Sendable {
     private static func loadingError(_ error: HTTPError, isByProxy: Bool) -> PriceLoadingError {
         switch error {
         case .cancelled: .cancelled
-        case .unresolved(let text): .unresolved(text)
-        case .connectTimedOut: .unreachable("no connection in time")
+        case .unresolved(let text): .unreachable(text, cause: .name)
+        case .connectTimedOut: .unreachable("no connection in time", cause: isByProxy ? .proxy : .network)
         case .notConnected(let errno):
-            .unreachable((isByProxy ? "the proxy: " : "") + (errno.map(errorText) ?? "no connection"))
+            .unreachable(
+                (isByProxy ? "the proxy: " : "") + (errno.map(errorText) ?? "no connection"),
+                cause: isByProxy ? .proxy : .network)
         case .lost(let errno): .unreachable(errorText(errno))
         case .keptConnectionClosed: .connectionClosed
         case .closedEarly: .unreachable("the connection was closed before the response was complete")
         case .tooLong(let limit): .invalidData("more than \(limit) bytes")
         case .malformed(let text): .invalidData("not an HTTP/1.1 response: \(text)")
-        case .proxyWantsPassword: .unreachable("the proxy wants a user name and a password, which is not supported")
-        case .proxyRefused(let text): .unreachable("the proxy refused the connection: \(oneLine(text))")
-        case .other(let error): .unreachable((error as? TLSError).map(tlsReason) ?? oneLine("\(error)"))
+        case .proxyWantsPassword:
+            .unreachable("the proxy wants a user name and a password, which is not supported", cause: .proxy)
+        case .proxyRefused(let text):
+            .unreachable("the proxy refused the connection: \(oneLine(text))", cause: .proxy)
+        case .other(let error as TLSError): .unreachable(tlsReason(error), cause: tlsCause(error))
+        case .other(let error): .unreachable(oneLine("\(error)"))
         }
     }
 }
@@ -132,6 +149,14 @@ func tlsReason(_ error: TLSError) -> String {
         "TLS: its certificate is not from a trusted authority (tls.ca-file adds one): \(reason)"
     case .truncated: "TLS: the connection was closed before the response was complete"
     case .failed(let reason): "TLS: \(reason)"
+    }
+}
+
+private func tlsCause(_ error: TLSError) -> PriceLoadingError.Cause? {
+    switch error {
+    case .otherHost, .untrusted: .certificate
+    case .notValidNow: .clock
+    case .truncated, .failed: nil
     }
 }
 

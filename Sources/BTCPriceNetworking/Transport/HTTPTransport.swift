@@ -73,6 +73,21 @@ package final class HTTPTransport: Sendable {
         return try outcome.get()
     }
 
+    /// Opens a connection as a request would, and closes it: nothing is sent to the server.
+    /// - Throws: ``HTTPError``, at the latest after the timeout for opening a connection.
+    func tryConnection(for request: HTTPRequest) async throws(HTTPError) {
+        let outcome = await withCheckedContinuation { continuation in
+            onLoop {
+                let dial = Dial(
+                    to: request.origin, by: self.pool.dialer,
+                    receiveBuffer: FixedSizeRecvByteBufferAllocator(capacity: 4096)
+                ) { result in continuation.resume(returning: result.map { $0.close(promise: nil) }) }
+                dial.start()
+            }
+        }
+        try outcome.get()
+    }
+
     /// Makes a WebSocket connection, which is not opened yet. Called on the event loop's thread.
     func webSocket(_ request: HTTPRequest, delegate: any WebSocketDelegate) -> WebSocketConnection {
         WebSocketConnection(request, by: pool.dialer, delegate: delegate)

@@ -14,5 +14,7 @@ package enum Product {
     package static let url = "man:btc-priced(8)"
     /// The socket's file name, in the runtime directory.
     package static let socketName = PriceInterface.name
-    package static let systemSocket = "/run/btc-priced/\(socketName)"
+    /// The directories of the system's daemon.
+    package static let (systemState, systemRuntime) = ("/var/lib/btc-priced", "/run/btc-priced")
+    package static let systemSocket = "\(systemRuntime)/\(socketName)"
 }

@@ -49,6 +49,7 @@ extension SourceReport.Failure: JSONMessage {
         try fields.required("at", &at, .time)
         try fields.required("kind", &kind, .text)
         try fields.required("reason", &reason, .text)
+        try fields.optional("cause", &cause, .choice)
     }
 }
 

@@ -12,6 +12,7 @@
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/timex.h>
 #include <sys/types.h>
 
 /* glibc declares accept4(2) and the credentials of unix(7) only with _GNU_SOURCE, which would make this module's view of the
@@ -36,6 +37,12 @@ static const uint32_t clinux_out = EPOLLOUT;
 static const uint32_t clinux_err = EPOLLERR;
 static const uint32_t clinux_hup = EPOLLHUP;
 static const uint32_t clinux_edge = EPOLLET;
+
+/* Whether a time service keeps the clock synchronized, as the kernel knows it (adjtimex(2)). */
+static inline int clinux_clock_is_synchronized(void) {
+    struct timex values = {.modes = 0};
+    return adjtimex(&values) != TIME_ERROR;
+}
 
 static inline int clinux_create(void) {
     return epoll_create1(EPOLL_CLOEXEC);

@@ -16,6 +16,8 @@ enum ExitStatus {
         case .change: 12
         }
     }
+    /// `why`: there is a current price, and something is wrong.
+    static let degraded: Int32 = 10
     /// EX_USAGE: the command line is wrong.
     static let usage: Int32 = 64
     /// EX_UNAVAILABLE: the daemon can't be reached.
@@ -32,15 +34,29 @@ enum ExitStatus {
 struct Complaint: Error, Equatable {
     /// `unreachable`, `noPrice`, `tooOld`, `unconfirmed`, `uncertain`, `tooCoarse`, `timedOut`, `busy`, `permissionDenied`, `usage`, `internal`
     let word: String
-    /// Without control characters, which may be the daemon's or the command line's.
-    let message: String
+    /// What is wrong. Without control characters, which may be the daemon's or the command line's.
+    let problem: String
+    /// What to do; empty if that is not known, or if ``problem`` says it.
+    let advice: String
     let status: Int32
+    /// Why the daemon can't be reached, as far as that is known.
+    enum Reach {
+        /// None listens where one was looked for.
+        case absent
+        /// This user may not use its socket.
+        case forbidden
+        /// It does not respond.
+        case silent
+    }
+    private(set) var reach: Reach?
 
-    init(word: String, message: String, status: Int32) {
+    init(word: String, message: String, advice: String = "", status: Int32) {
         self.word = word
-        self.message = message.printable
+        (problem, self.advice) = (message.printable, advice)
         self.status = status
     }
+
+    var message: String { advice.isEmpty ? problem : "\(problem) \(advice)" }
 
     /// Why no newer price comes, for a view that waits for one.
     var reason: String {
@@ -79,19 +95,25 @@ struct Complaint: Error, Equatable {
     /// - Parameter skipped: Why another place was not tried.
     static func unreachable(_ tried: [ClientError], skipped: String? = nil) -> Complaint {
         let reasons = (tried.map(\.description) + [skipped].compactMap(\.self)).joined(separator: "; ")
-        return Complaint(
-            word: "unreachable", message: "btc-priced can't be reached (\(reasons)). \(advice(tried))",
+        let (advice, reach) = advice(tried)
+        var complaint = Complaint(
+            word: "unreachable", message: "btc-priced can't be reached (\(reasons)).", advice: advice,
             status: ExitStatus.unreachable)
+        complaint.reach = reach
+        return complaint
     }
 
     /// The advice for the attempt that came closest to a response.
-    private static func advice(_ tried: [ClientError]) -> String {
+    private static func advice(_ tried: [ClientError]) -> (String, Reach?) {
         var (isForbidden, isAbsent) = (false, false)
         for error in tried {
             switch error {
-            case .closed: return "It closed the connection: 'systemctl status btc-priced' says why."
+            case .closed: return ("It closed the connection: 'systemctl status btc-priced' says why.", .silent)
             case .timedOut:
-                return "The daemon is running but does not respond. If this lasts, run 'systemctl restart btc-priced'."
+                return (
+                    "The daemon is running but does not respond. If this lasts, run 'systemctl restart btc-priced'.",
+                    .silent
+                )
             case .unreachable(_, String(cString: strerror(EACCES))): isForbidden = true
             case .unreachable(_, String(cString: strerror(ENOENT))),
                 .unreachable(_, String(cString: strerror(ECONNREFUSED))):
@@ -99,9 +121,12 @@ struct Complaint: Error, Equatable {
             default: break
             }
         }
-        if isForbidden { return "This user may not use that socket: see the permissions of its directories." }
+        if isForbidden {
+            return ("This user may not use that socket: see the permissions of its directories.", .forbidden)
+        }
         // Any other reason is this program's, such as too many open files.
-        return isAbsent ? "Start it with 'systemctl start btc-priced', or name its socket with --socket." : ""
+        return isAbsent
+            ? ("Start it with 'systemctl start btc-priced', or name its socket with --socket.", .absent) : ("", nil)
     }
 
     /// There is no price yet, or no source returned one.

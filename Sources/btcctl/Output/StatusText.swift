@@ -80,7 +80,7 @@ struct StatusText {
             text += "; \(state.derivation == nil ? Self.words(for: confirmation) : "derived, and no market's price")"
         }
         if let failure = state.failure {
-            text += ": \(failure)\(failure == PriceState.pausedFailure ? cause(of: status.ticking) : "")"
+            text += ": \(failure)\(failure == PriceState.pausedFailure ? Self.cause(of: status.ticking) : "")"
         }
         let isUnconfirmed = state.freshness == .fresh && state.confirmation == .unconfirmed && state.derivation == nil
         if let warning = state.standing.warning ?? (isUnconfirmed ? "no other exchange confirms it" : nil) {
@@ -90,7 +90,7 @@ struct StatusText {
     }
 
     /// Why the ticks are paused.
-    private func cause(of ticking: Ticking) -> String {
+    static func cause(of ticking: Ticking) -> String {
         switch ticking {
         case .paused: " by an administrator"
         case .idle: " while no program reads the price"

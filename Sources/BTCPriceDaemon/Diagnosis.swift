@@ -1,0 +1,156 @@
+import BTCPriceCore
+import BTCPriceNetworking
+import BTCPriceSocket
+import CLinux
+import Configuration
+import Glibc
+
+/// `btc-priced --diagnose`: what a daemon with these settings would meet on this machine. It changes nothing, and sends no request.
+struct Diagnosis {
+    /// For each connection.
+    private static let timeout = Duration.seconds(3)
+    private static let correction = "Correct that, then restart the daemon."
+    /// What the history of some days takes. Below it, a file system counts as full.
+    private static let leastFreeBytes: UInt64 = 16 << 20
+    private static let leastFreeFiles: UInt64 = 100
+    /// Before this version was made, 2026-01-01.
+    private static let earliest = Timestamp(milliseconds: 1_767_225_600_000)
+
+    private var message = DiagnosisMessage()
+
+    /// - Parameter mayConnect: Whether names may be looked up, and connections opened.
+    static func run(
+        _ commandLine: DaemonCommandLine, environment: [String: String], mayConnect: Bool
+    ) async -> DiagnosisMessage {
+        var diagnosis = Diagnosis()
+        do {
+            let usual = Directories.configurationPath(environment: environment, uid: getuid())
+            let file =
+                try commandLine.configurationPath
+                ?? usual.flatMap { path throws(SettingsError) in try Directories.exists(path) ? path : nil }
+            if let file, getuid() != 0, access(file, R_OK) != 0, errno == EACCES {
+                // The daemon's user may read it.
+                diagnosis.add("configuration", "\(file) can't be read by this user: root sees more.")
+            } else {
+                let settings = try Settings.read(commandLine: commandLine, environment: environment, uid: getuid())
+                try ExchangeClient.check(settings.clientSettings)
+                diagnosis.report(settings.warnings, of: file)
+                diagnosis.lookAtDisks(settings.directories)
+                if mayConnect { await diagnosis.connect(settings) }
+            }
+        } catch {
+            diagnosis.add("configuration", "\(error)", advice: correction)
+        }
+        diagnosis.lookAtClock()
+        diagnosis.lookAtLimits()
+        return diagnosis.message
+    }
+
+    /// - Parameter advice: What to do; `nil` if nothing is wrong.
+    private mutating func add(_ subject: String, _ text: String, advice: String? = nil) {
+        message.checks.append(
+            .init(subject, isGood: advice == nil, text.printable, advice: advice.map(\.printable)))
+    }
+
+    /// - Parameter file: The configuration file; `nil` if there is none.
+    private mutating func report(_ warnings: [String], of file: String?) {
+        if warnings.isEmpty {
+            add(
+                "configuration",
+                file.map { "\($0) is valid." } ?? "There is no configuration file; the defaults apply.")
+        }
+        for warning in warnings {
+            add("configuration", warning, advice: "'btc-priced --print-config' shows what is in force.")
+        }
+    }
+
+    // MARK: - The machine
+
+    private mutating func lookAtLimits() {
+        let descriptors = ServerLimits.descriptors
+        let isEnough = descriptors >= ServerLimits.fewestDescriptors
+        add(
+            "limits", "\(descriptors) files may be open; \(ServerLimits.fewestDescriptors) are needed.",
+            advice: isEnough ? nil : "Raise LimitNOFILE= of the unit, or 'ulimit -n'.")
+    }
+
+    private mutating func lookAtClock() {
+        let isSynchronized = clinux_clock_is_synchronized() != 0
+        let present = ObservationTime.now().wall
+        add(
+            "clock",
+            "This machine's clock says \(present.utcText); the kernel says that it is \(isSynchronized ? "" : "not ")synchronized.",
+            advice: present < Self.earliest ? "Set the clock: see timedatectl(1)." : nil)
+    }
+
+    private mutating func lookAtDisks(_ directories: Directories) {
+        for directory in [directories.state, directories.runtime] {
+            var status = statvfs()
+            guard statvfs(directory, &status) == 0 else {
+                let number = errno
+                let reason = String(cString: strerror(number))
+                // The daemon makes it.
+                if number == ENOENT { continue }
+                add(
+                    "disk", "\(directory): \(reason)",
+                    advice: "See its permissions and those of the directories above it.")
+                continue
+            }
+            let (bytes, files) = (UInt64(status.f_bavail) * UInt64(status.f_frsize), UInt64(status.f_favail))
+            if status.f_flag & UInt(ST_RDONLY) != 0 {
+                add(
+                    "disk", "\(directory) is on a file system that can only be read.",
+                    advice: "Mount it with 'rw', or set another directory.")
+            } else if bytes < Self.leastFreeBytes {
+                add("disk", "\(directory): only \(bytes >> 10) KiB are free.", advice: "Make room on its file system.")
+            } else if status.f_files > 0, files < Self.leastFreeFiles {
+                add(
+                    "disk", "\(directory): only \(files) more files can be made.",
+                    advice: "Make room on its file system.")
+            } else {
+                add("disk", "\(directory): \(bytes >> 20) MiB are free.")
+            }
+        }
+    }
+
+    // MARK: - The sources
+
+    /// Opens a connection to each exchange, as the daemon does, and sends nothing on it: no limit counts that.
+    private mutating func connect(_ settings: Settings) async {
+        let loop = TickLoop()
+        var client = settings.clientSettings
+        client.connectTimeout = Self.timeout
+        do {
+            let client = try ExchangeClient(client, on: loop)
+            var failing: [String: [String]] = [:]
+            let exchanges = settings.sources.filter { $0.exchange != nil }
+            await withTaskGroup(of: (String, PriceLoadingError?).self) { group in
+                for exchange in exchanges {
+                    group.addTask {
+                        do throws(PriceLoadingError) {
+                            try await client.tryConnection(to: exchange.address)
+                            return (exchange.name, nil)
+                        } catch {
+                            return (exchange.name, error)
+                        }
+                    }
+                }
+                for await (name, error) in group {
+                    guard let error else { continue }
+                    failing[error.cause == .name ? "its name can't be resolved" : "\(error)", default: []].append(name)
+                }
+            }
+            await client.shutdown()
+            let reached = exchanges.count - failing.values.joined().count
+            if reached > 0 { add("sources", "\(reached) of \(exchanges.count) exchanges can be reached.") }
+            for (reason, names) in failing.sorted(by: { ($1.value.count, $0.key) < ($0.value.count, $1.key) }) {
+                add(
+                    "sources", "\(names.sorted().joined(separator: ", ")): \(reason)",
+                    advice: "'btc-priced --try \(names[0])' shows more.")
+            }
+        } catch {
+            add("configuration", "\(error)", advice: Self.correction)
+        }
+        await loop.shutDown()
+    }
+}

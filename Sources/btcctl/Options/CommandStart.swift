@@ -1,0 +1,102 @@
+import BTCPriceCore
+import Glibc
+// Only this thread uses C's `environ`.
+@preconcurrency import Glibc
+
+/// Starts a command in a child process.
+enum CommandStart {
+    struct Failure: Error {
+        let reason: String
+    }
+
+    /// Starts `sh -c command` with standard input from /dev/null and this process's standard output and error.
+    /// - Parameter adding: Variables to add to this process's environment.
+    /// - Returns: The process ID of the child.
+    static func shell(_ command: String, adding: [(name: String, value: String)]) throws(Failure) -> pid_t {
+        // Set in this process's environment, so that the existing variables are inherited byte for byte.
+        for (name, value) in adding { setenv(name, value, 1) }
+        return try start(["/bin/sh", "-c", command])
+    }
+
+    /// Starts a program with standard input from /dev/null.
+    /// - Parameters:
+    ///   - words: The path of the program, or a name that is looked for in `PATH`, and its arguments.
+    ///   - output: Its standard output; standard error goes to /dev/null then. `nil` for this process's own.
+    /// - Returns: The process ID of the child.
+    static func start(_ words: [String], output: Int32? = nil) throws(Failure) -> pid_t {
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
+        if let output {
+            posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO)
+            posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0)
+        }
+        var process: pid_t = -1
+        let arguments = words.map { strdup($0) } + [nil]
+        defer { for argument in arguments { free(argument) } }
+        let number = posix_spawnp(&process, words[0], &actions, nil, arguments, environ)
+        guard number == 0 else { throw Failure(reason: String(cString: strerror(number))) }
+        return process
+    }
+}
+
+/// A program whose output is read.
+struct RunningProgram {
+    /// The longest output, bytes.
+    private static let longest = 1 << 18
+
+    private let process: pid_t
+    private let descriptor: Int32
+
+    /// Starts a program; see ``CommandStart/start(_:output:)``.
+    init(_ words: [String]) throws(CommandStart.Failure) {
+        var ends: [Int32] = [-1, -1]
+        guard pipe(&ends) == 0 else { throw CommandStart.Failure(reason: String(cString: strerror(errno))) }
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        defer { close(ends[1]) }
+        do throws(CommandStart.Failure) {
+            process = try CommandStart.start(words, output: ends[1])
+        } catch {
+            close(ends[0])
+            throw error
+        }
+        descriptor = ends[0]
+    }
+
+    /// Waits for the end of the program. A signal that ends this process ends it, too.
+    /// - Parameters:
+    ///   - deadline: When it is killed.
+    ///   - signals: The result of ``Signals/catchThem()``.
+    /// - Returns: Its standard output; `nil` if it was killed.
+    consuming func output(by deadline: ContinuousClock.Instant, _ signals: Int32) -> [UInt8]? {
+        var output: [UInt8] = []
+        var (isOver, isLate) = (false, false)
+        while !isOver, !isLate {
+            var pollers = [
+                pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0),
+                pollfd(fd: signals, events: Int16(POLLIN), revents: 0),
+            ]
+            let left = ContinuousClock.now.duration(to: deadline).wholeMilliseconds
+            isLate = left <= 0 || output.count > Self.longest
+            guard poll(&pollers, 2, Int32(clamping: max(0, left))) >= 0 || errno == EINTR else { break }
+            if pollers[1].revents != 0 { Signals.drain(signals) }
+            Signals.endIfAsked { end() }
+            guard pollers[0].revents != 0 else { continue }
+            var buffer = [UInt8](repeating: 0, count: 4096)
+            let count = read(descriptor, &buffer, buffer.count)
+            if count > 0 { output += buffer[..<count] } else { isOver = count == 0 || errno != EINTR }
+        }
+        // It may have closed its output and go on.
+        end()
+        return isOver ? output : nil
+    }
+
+    /// Ends the program, if it has not ended.
+    private func end() {
+        close(descriptor)
+        kill(process, SIGKILL)
+        var status: Int32 = 0
+        while waitpid(process, &status, 0) < 0, errno == EINTR {}
+    }
+}

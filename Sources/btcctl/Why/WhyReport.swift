@@ -1,0 +1,335 @@
+import BTCPriceCore
+import BTCPriceFeature
+import BTCPriceSocket
+
+/// What is wrong with a daemon's price, the cause that explains the most first, or that nothing is. A pure value.
+struct WhyReport {
+    enum State: String {
+        case well
+        /// There is a current price, and something is wrong.
+        case degraded
+        /// There is none.
+        case noPrice
+        /// No daemon responds.
+        case noDaemon
+
+        var exitStatus: Int32 {
+            switch self {
+            case .well: ExitStatus.success
+            case .degraded: ExitStatus.degraded
+            case .noPrice: ExitStatus.noPrice
+            case .noDaemon: ExitStatus.unreachable
+            }
+        }
+    }
+
+    /// One thing that was looked at.
+    typealias Line = DiagnosisMessage.Check
+
+    private static let mostLines = 10
+    /// A daemon that was restarted is told of as long as it runs for less, milliseconds.
+    private static let young: Int64 = 600_000
+
+    private(set) var state = State.noDaemon
+    /// With what explains the most.
+    private(set) var verdict = ""
+    /// That, which is the text of the first line; `nil` if nothing is wrong.
+    private(set) var cause: String?
+    /// At most ten; what is wrong comes first, the worst at the top.
+    private(set) var lines: [Line] = []
+
+    private let timestamps: TimestampFormatter
+    private let now: ObservationTime
+
+    init(_ findings: Findings, timestamps: TimestampFormatter = TimestampFormatter(), at now: ObservationTime) {
+        (self.timestamps, self.now) = (timestamps, now)
+        switch findings.daemon {
+        case .success(let answers): judge(answers, findings)
+        case .failure(let complaint): judge(complaint, findings)
+        }
+        let wrong = lines.filter { !$0.isGood }
+        if state == .well, !wrong.isEmpty { state = .degraded }
+        lines = Array((wrong + lines.filter(\.isGood)).prefix(Self.mostLines))
+        cause = wrong.first?.text
+        verdict =
+            switch state {
+            case .well: "All is well."
+            case .degraded: "There is a current price, but: \(cause ?? "")"
+            case .noPrice: "There is no current price: \(cause ?? "the next tick may bring one.")"
+            case .noDaemon: "No daemon responds: \(cause ?? "")"
+            }
+    }
+
+    private mutating func add(_ subject: String, _ text: String, advice: String? = nil) {
+        lines.append(Line(subject, isGood: advice == nil, text.printable, advice: advice?.printable))
+    }
+
+    // MARK: - No daemon
+
+    private mutating func judge(_ complaint: Complaint, _ findings: Findings) {
+        let advice = complaint.advice.isEmpty ? "'journalctl -u \(Product.name)' may say more." : complaint.advice
+        // A daemon that refuses this user explains itself. One that is silent may be down, while systemd listens for it.
+        let isDown = complaint.reach == .absent || complaint.reach == .silent && findings.unit?.isDown == true
+        if !isDown { add("daemon", complaint.problem, advice: advice) }
+        addProgram(findings) { $0.subject == "configuration" }
+        if let unit = findings.unit { add(unit, findings.journal) }
+        if isDown { add("daemon", complaint.problem, advice: advice) }
+        addProgram(findings) { $0.subject != "configuration" && $0.subject != "limits" }
+        addProgramFailure(findings)
+    }
+
+    private mutating func add(_ unit: Findings.Unit, _ journal: String?) {
+        let (name, manager) = (Findings.Unit.name, unit.isUsers ? "--user " : "")
+        guard unit.isInstalled else { return add("unit", "\(name) is not installed.") }
+        let log = "'journalctl \(manager)-u \(Product.name)' says why."
+        let times = unit.restarts == 1 ? "once" : "\(unit.restarts) times"
+        let restarts = unit.restarts > 0 ? "; systemd has restarted it \(times)" : ""
+        switch unit.state {
+        case "active", "reloading": add("unit", "\(name) is active\(restarts).")
+        case "failed":
+            let result = unit.properties["Result"] ?? "unknown"
+            let status = unit.properties["ExecMainStatus"].map { ", exit status \($0)" } ?? ""
+            add("unit", "\(name) has failed (\(result)\(status))\(restarts).", advice: log)
+        case "activating": add("unit", "\(name) is starting, or waits to be restarted\(restarts).", advice: log)
+        default:
+            add(
+                "unit", "\(name) is \(unit.state).",
+                advice: "'systemctl \(manager)start \(Product.name)' starts it.")
+        }
+        if unit.state != "active", let journal { add("journal", "Its last warning: \(journal)") }
+    }
+
+    /// What the daemon's program has found.
+    private mutating func addProgram(_ findings: Findings, where isWanted: (Line) -> Bool = { _ in true }) {
+        if case .success(let message) = findings.program { lines += message.checks.filter(isWanted) }
+    }
+
+    private mutating func addProgramFailure(_ findings: Findings) {
+        if case .failure(let failure) = findings.program { add("program", failure.reason) }
+    }
+
+    // MARK: - A daemon
+
+    private mutating func judge(_ answers: Findings.Answers, _ findings: Findings) {
+        let (status, price) = (answers.status, answers.status.price.state)
+        state = price.quote != nil && price.freshness == .fresh ? .well : .noPrice
+        let groups = troubles(answers.sources)
+        let exchanges = answers.sources.filter { !$0.isOff && $0.use != .noKey }
+        // What concerns most sources explains the rest.
+        let least = state == .well ? (exchanges.count + 1) / 2 : 0
+        if price.failure == PriceState.pausedFailure {
+            let advice =
+                switch status.ticking {
+                case .paused: "'btcctl resume' resumes them."
+                case .idle: "'btcctl current' starts them."
+                case .running: "They go on when the machine wakes up."
+                }
+            add("updates", "The updates are paused\(StatusText.cause(of: status.ticking)).", advice: advice)
+        }
+        if let clock = clockText(status.clock), groups.contains(where: { $0.kind == .clock }) { addClock(clock) }
+        for group in groups where group.isGeneral(least) { add(group, of: exchanges.count) }
+        add(price)
+        if let clock = clockText(status.clock), !groups.contains(where: { $0.kind == .clock }) { addClock(clock) }
+        addProgram(findings) { $0.subject == "disk" }
+        addStore(status.store)
+        for group in groups where !group.isGeneral(least) { add(group, of: exchanges.count) }
+        if groups.isEmpty, !exchanges.isEmpty {
+            add("sources", "\(exchanges.count) exchange\(exchanges.count == 1 ? "" : "s"), and none is in trouble.")
+        }
+        for currency in answers.currencies.dropFirst() where currency.price.state.freshness != .fresh {
+            add(
+                "currency", "\(currency.currency): \(currency.price.state.failure ?? "no tick has finished yet")",
+                advice: "'btcctl sources -c \(currency.currency)' shows its sources.")
+        }
+        if let refusal = status.reloads?.failure {
+            add("reload", "The last reload was refused: \(refusal)", advice: "Correct that, then reload again.")
+        }
+        // A running daemon has its own limits and judges the clock, as its status shows.
+        addProgram(findings) { !["disk", "limits", "clock"].contains($0.subject) }
+        addProgramFailure(findings)
+        if !status.sourcesOff.isEmpty {
+            add(
+                "sources", "Switched off: \(status.sourcesOff.listed).",
+                advice: "'btcctl source NAME on' switches it on.")
+        }
+        if let unit = findings.unit, unit.isInstalled, !unit.isDown || ["failed", "activating"].contains(unit.state) {
+            add(unit, nil)
+            if unit.restarts > 0, status.uptime < Self.young {
+                add(
+                    "unit",
+                    "The daemon has started \(Table.text(.milliseconds(status.uptime))) ago, after it had failed.",
+                    advice: "'journalctl -u \(Product.name)' says why.")
+            }
+        }
+        add(
+            "daemon",
+            "\(Product.name) \(status.version) runs since \(Table.text(.milliseconds(status.uptime))), process \(status.pid)."
+        )
+        if let last = answers.events.last {
+            let text = EventsText(timestamps: timestamps).lines([last], at: now).joined()
+            add("events", "\(answers.events.count) in 24 hours, the last one: \(text)")
+        }
+    }
+
+    private mutating func add(_ state: PriceState) {
+        let model = PriceViewModel(timestampFormatter: timestamps)
+        model.show(state, at: now)
+        guard state.quote != nil, state.freshness == .fresh else {
+            if state.failure == PriceState.pausedFailure { return }
+            let last = state.quote == nil ? "" : "; the last price is \(model.price), from \(model.timestamp)"
+            return add(
+                "price", "\(state.failure ?? "no tick has finished yet")\(last)",
+                advice: "'btcctl sources -v' says more; 'btcctl retry' requests those in a cooldown again.")
+        }
+        let age = state.age(at: now).map { ", \(Table.text($0.age)) old" } ?? ""
+        let words = state.derivation == nil ? state.confirmation.map(StatusText.words) : "derived"
+        let isSaid = model.doubt != nil && state.confirmation == .unconfirmed && state.derivation == nil
+        let text = [model.price + age, isSaid ? nil : words].compactMap(\.self).joined(separator: ", ")
+        add(
+            "price", "\(text)\(model.doubt.map { ". \($0)" } ?? "")",
+            advice: state.doubt == nil && model.doubt == nil
+                ? nil : "Don't rely on it: 'btcctl sources -v' shows who says what, and --confirmed refuses it.")
+    }
+
+    private func clockText(_ clock: StatusMessage.Clock) -> String? {
+        guard clock.state == .differs, let difference = clock.difference else { return nil }
+        return "This machine's clock is \(Table.text(.milliseconds(difference.magnitude))) "
+            + "\(difference > 0 ? "behind" : "ahead of") the time that \(clock.sources ?? 0) of \(clock.known ?? 0) sources agree on."
+    }
+
+    private mutating func addClock(_ text: String) {
+        add("clock", text, advice: "Set it: 'timedatectl set-ntp true' keeps it right.")
+    }
+
+    private mutating func addStore(_ store: StatusMessage.Store) {
+        let advice = "See the free space and the permissions of \(store.stateDirectory)."
+        if let failure = store.failure { add("disk", "The price is not kept: \(failure)", advice: advice) }
+        if let failure = store.historyFailure { add("disk", "The history is not written: \(failure)", advice: advice) }
+    }
+
+    // MARK: - The sources
+
+    /// Why some sources give no price.
+    private struct Trouble {
+        enum Kind: Hashable {
+            case name
+            case network
+            case proxy
+            case certificate
+            case clock
+            case limited
+            case refused
+            case silent
+            case contradicted
+            /// Any other, by its reason.
+            case other(String)
+        }
+
+        var kind: Kind
+        var names: [String] = []
+        /// Of the first one.
+        var reason: String
+        var host: String
+        var until: Timestamp?
+
+        /// Whether it explains more than one source. That one is contradicted explains nothing.
+        func isGeneral(_ least: Int) -> Bool { names.count >= least && kind != .contradicted }
+    }
+
+    /// The troubles, that of the most sources first.
+    private func troubles(_ reports: [SourceReport]) -> [Trouble] {
+        var troubles: [Trouble] = []
+        for report in reports where !report.isOff {
+            guard let kind = Self.kind(report) else { continue }
+            let place = troubles.firstIndex { $0.kind == kind } ?? troubles.count
+            if place == troubles.count {
+                let reason =
+                    kind == .contradicted
+                    ? report.claim?.contradictedBy.listed ?? "" : report.lastFailure?.reason ?? "from before the start"
+                troubles.append(Trouble(kind: kind, reason: reason, host: Self.host(report.address)))
+            }
+            troubles[place].names.append(report.name)
+            troubles[place].until = max(
+                troubles[place].until ?? Timestamp(milliseconds: .min),
+                report.cooldownUntil ?? Timestamp(milliseconds: .min))
+        }
+        return troubles.enumerated().sorted {
+            ($1.element.names.count, $0.offset) < ($0.element.names.count, $1.offset)
+        }
+        .map(\.element)
+    }
+
+    private static func kind(_ report: SourceReport) -> Trouble.Kind? {
+        switch report.use {
+        case .current, .ready, .slow, .full, .untried, .noKey, .offPeg:
+            return report.claim.map { !$0.isMember && !$0.contradictedBy.isEmpty } == true ? .contradicted : nil
+        case .limited: return .limited
+        case .refused: return .refused
+        case .failing, .resting, .probing: break
+        }
+        switch report.lastFailure?.cause {
+        case .name: return .name
+        case .network: return .network
+        case .proxy: return .proxy
+        case .certificate: return .certificate
+        case .clock: return .clock
+        case nil: break
+        }
+        guard let failure = report.lastFailure else { return nil }
+        return failure.kind == "timed-out" ? .silent : .other(failure.reason)
+    }
+
+    private static func host(_ address: String) -> String {
+        let authority = address.split(separator: "/", omittingEmptySubsequences: false).dropFirst(2).first ?? ""
+        return String(authority.prefix { $0 != ":" })
+    }
+
+    private mutating func add(_ trouble: Trouble, of count: Int) {
+        let who = trouble.names.count == count && count > 1 ? "all \(count) exchanges" : trouble.names.listed
+        let (text, advice): (String, String) =
+            switch trouble.kind {
+            case .name:
+                (
+                    "The names of \(who) can't be resolved.",
+                    "Does a name server respond? See /etc/resolv.conf, and try 'getent hosts \(trouble.host)'."
+                )
+            case .network:
+                ("No connection to \(who): \(trouble.reason)", "Is the network up? See 'ip route' and the firewall.")
+            case .proxy: ("Through the proxy, \(who): \(trouble.reason)", "Does the proxy run? See proxy.url.")
+            case .certificate:
+                (
+                    "The certificate of \(who) is not accepted: \(trouble.reason)",
+                    "Is ca-certificates installed, or does something on the way replace certificates (tls.ca-file)?"
+                )
+            case .clock:
+                (
+                    "By this machine's clock, the certificate of \(who) is not valid: \(trouble.reason)",
+                    "Set the clock: 'timedatectl set-ntp true' keeps it right."
+                )
+            case .limited:
+                (
+                    "\(who): a limit or a ban: \(trouble.reason)",
+                    "Wait\(until(trouble)), and look for other programs at this address that request it."
+                )
+            case .refused:
+                (
+                    "\(who): requests are refused: \(trouble.reason)",
+                    "See the region and the key, or leave it out of 'sources'."
+                )
+            case .silent: ("No response from \(who): \(trouble.reason)", "Is the network slow, or is it blocked there?")
+            case .contradicted:
+                (
+                    "\(who): contradicted by \(trouble.reason)",
+                    "Nothing, unless it lasts: 'btcctl sources -v' shows the vote."
+                )
+            case .other:
+                ("\(who): \(trouble.reason)", "If it lasts: 'btc-priced --try \(trouble.names[0])' shows more.")
+            }
+        add("sources", text, advice: advice)
+    }
+
+    private func until(_ trouble: Trouble) -> String {
+        guard let until = trouble.until, until > now.wall else { return "" }
+        return " until \(timestamps.string(from: until))"
+    }
+}
