@@ -43,7 +43,7 @@ import Testing
             try line("wait --confirmed --max-uncertainty 0.5%").requirements(.usual)
                 == PriceRequirements(trust: .confirmed, maxUncertainty: Price("0.5")))
         #expect(try line("wait --unconfirmed").requirements(.usual) == PriceRequirements(trust: .all))
-        #expect(try line("wait --change 500").condition() == PriceCondition(change: .dollars(500)))
+        #expect(try line("wait --change 500").condition() == PriceCondition(change: .amount(500)))
     }
 
     /// The ways in which people write `70000.5` or paste it.
@@ -154,6 +154,6 @@ import Testing
 extension PriceCondition {
     /// The amount of ``change``, if it is one of money.
     fileprivate var changeInMoney: Price? {
-        if case .dollars(let amount) = change { amount } else { nil }
+        if case .amount(let amount) = change { amount } else { nil }
     }
 }

@@ -113,7 +113,7 @@ import Testing
             [100, 101, 102, 103, 104, Price("99.96") ?? 0, 99].map { percent.take($0) } == [
                 [], [], [.change], [], [], [.change], [],
             ])
-        var dollars = ConditionWatch(PriceCondition(change: .dollars(5)))
+        var dollars = ConditionWatch(PriceCondition(change: .amount(5)))
         #expect([100, 96, 95, 99, 100].map { dollars.take($0) } == [[], [], [.change], [], [.change]])
         var none = ConditionWatch(PriceCondition())
         #expect([1, 100].map { none.take($0) } == [[], []])

@@ -178,7 +178,7 @@ extension ParsedLine {
         condition.above = try value(.above) { text throws(UsageError) in try take(text, example) }
         condition.below = try value(.below) { text throws(UsageError) in try take(text, example) }
         condition.change = try value(.change) { text throws(UsageError) in
-            guard text.hasSuffix("%") else { return .dollars(try take(text, "2% or 500")) }
+            guard text.hasSuffix("%") else { return .amount(try take(text, "2% or 500")) }
             guard let percent = Price(String(text.dropLast())), percent > 0 else {
                 _ = try positive(text.dropLast(), "2% or 500")
                 throw UsageError("it is a positive number such as 2% or 500")

@@ -1,15 +1,8 @@
 import BTCPriceCore
+import BTCPriceFeature
 
 /// What `wait` waits for, and when `watch --exec` runs its command.
 struct PriceCondition: Equatable {
-    /// The size of a price change, up or down.
-    enum Change: Equatable {
-        /// In the currency of the price.
-        case dollars(Price)
-        /// In percent of the base price.
-        case percent(Price)
-    }
-
     enum Kind: String, CaseIterable {
         case above
         case below
@@ -18,7 +11,7 @@ struct PriceCondition: Equatable {
 
     var above: Price?
     var below: Price?
-    var change: Change?
+    var change: PriceChange?
     /// The currency that the amounts name, as `$70,000` and `70k usd` do; `nil` for that of the price.
     var currency: Currency?
 
@@ -35,45 +28,27 @@ struct PriceCondition: Equatable {
 /// Checks prices against the conditions. Each condition is reported once, when it begins to hold. A change is measured from the
 /// first price, then from the price at which a change was last reported.
 struct ConditionWatch {
-    private let condition: PriceCondition
-    private var base: Price?
-    private var holding: Set<PriceCondition.Kind> = []
+    private var watched: [(kind: PriceCondition.Kind, evaluator: AlertEvaluator)] = []
 
     init(_ condition: PriceCondition) {
-        self.condition = condition
+        func watch(_ kind: PriceCondition.Kind, _ rule: AlertRule.Condition?) {
+            guard let rule else { return }
+            var alert = AlertRule(rule)
+            // What does not count is not passed on.
+            alert.trust = .any
+            // A price that is beyond from the start counts.
+            watched.append((kind, AlertEvaluator(alert, AlertState(position: .inside))))
+        }
+        watch(.above, condition.above.map { .above($0) })
+        watch(.below, condition.below.map { .below($0) })
+        watch(.change, condition.change.map { .change($0, within: nil) })
     }
 
     /// Checks the next price.
     /// - Returns: The conditions that begin to hold at this price, in the order above, below, change.
     mutating func take(_ price: Price) -> [PriceCondition.Kind] {
-        let from = base ?? price
-        if base == nil { base = price }
-        var begun: [PriceCondition.Kind] = []
-        for kind in PriceCondition.Kind.allCases {
-            guard holds(kind, price, from: from) else {
-                holding.remove(kind)
-                continue
-            }
-            if holding.insert(kind).inserted { begun.append(kind) }
-            // The next change is measured from this price.
-            if kind == .change {
-                base = price
-                holding.remove(kind)
-            }
-        }
-        return begun
-    }
-
-    private func holds(_ kind: PriceCondition.Kind, _ price: Price, from base: Price) -> Bool {
-        switch kind {
-        case .above: condition.above.map { price > $0 } ?? false
-        case .below: condition.below.map { price < $0 } ?? false
-        case .change:
-            switch condition.change {
-            case .dollars(let amount): (price - base).magnitude >= amount
-            case .percent(let share): (price - base).magnitude * 100 >= base * share
-            case nil: false
-            }
+        watched.indices.compactMap { index in
+            watched[index].evaluator.see(AlertReading(at: 0, price)) == nil ? nil : watched[index].kind
         }
     }
 }

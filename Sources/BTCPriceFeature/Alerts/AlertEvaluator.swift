@@ -1,0 +1,220 @@
+package import BTCPriceCore
+
+/// How far a price moves, up or down.
+package enum PriceChange: Sendable, Hashable {
+    /// In the currency of the price.
+    case amount(Price)
+    /// In percent of the price from which it is measured.
+    case percent(Price)
+
+    /// Whether the price has moved that far from another one.
+    func isReached(by price: Price, from base: Price) -> Bool {
+        switch self {
+        case .amount(let amount): (price - base).magnitude >= amount
+        case .percent(let share): (price - base).magnitude * 100 >= base * share
+        }
+    }
+}
+
+/// What an alert tells of, and how often.
+package struct AlertRule: Sendable, Hashable {
+    package enum Condition: Sendable, Hashable {
+        /// The price is higher.
+        case above(Price)
+        /// The price is lower.
+        case below(Price)
+        /// The price has moved that far from one of the time `within`, which moves on in sixtieths. Without it, from the first price, and
+        /// then from the one at which that was told last.
+        case change(PriceChange, within: Duration?)
+        /// There has been no fresh price for so long.
+        case stale(Duration)
+        /// A fresh price is unconfirmed or in doubt. With a bound, in percent: or its uncertainty is larger, or not known.
+        case unsure(bound: Price?)
+    }
+
+    /// Which fresh prices count.
+    package enum Trust: Sendable, Hashable {
+        /// Those that another exchange confirms.
+        case confirmed
+        /// All.
+        case any
+        /// All, but what only unconfirmed ones say counts after ``lasting``.
+        case lasting
+    }
+
+    /// For how long unconfirmed prices must say the same.
+    package static let lasting = Duration.seconds(60)
+
+    package var condition: Condition
+    /// How long the condition must hold.
+    package var hold = Duration.zero
+    /// How far back from its bound the price must be before the condition can begin to hold again, in percent of the bound.
+    package var rearm = Price.zero
+    /// Whether it is told once only.
+    package var isOnce = false
+    /// The shortest time from one telling to the next.
+    package var pause = Duration.zero
+    package var trust = Trust.lasting
+
+    package init(_ condition: Condition) { self.condition = condition }
+}
+
+/// What is known of a price at a moment.
+package struct AlertReading: Sendable, Hashable {
+    /// Milliseconds of a clock that does not go back.
+    package var time: Int64
+    /// `nil` if there is no fresh price.
+    package var price: Price?
+    package var confirmation = Confirmation.confirmed
+    /// Whether others contradict it, or USDT is off its peg.
+    package var isInDoubt = false
+    /// In percent of the price; `nil` if it is not known.
+    package var uncertainty: Price?
+
+    package init(at time: Int64, _ price: Price?) { (self.time, self.price) = (time, price) }
+}
+
+/// What an alert remembers.
+package struct AlertState: Sendable, Hashable {
+    package enum Position: String, Sendable, Hashable, CaseIterable {
+        /// The condition does not hold.
+        case inside
+        case beyond
+    }
+
+    /// `nil` before the first price that counts: an alert that begins beyond tells nothing.
+    package var position: Position?
+    /// When it was told last, milliseconds of the readings' clock.
+    package var told: Int64?
+    /// How often it was not told since then, because of ``AlertRule/pause``.
+    package var heldBack = 0
+    /// Whether it tells nothing more.
+    package var isOver = false
+
+    package init(position: Position? = nil) { self.position = position }
+}
+
+/// A condition begins to hold.
+package struct AlertFiring: Sendable, Hashable {
+    /// Since when it holds, milliseconds of the readings' clock.
+    package let since: Int64
+    /// Whether only unconfirmed prices say so.
+    package let isUnconfirmed: Bool
+    /// How often it was not told before, because of ``AlertRule/pause``.
+    package let heldBack: Int
+}
+
+/// Checks the readings of a price against a rule. A pure value.
+///
+/// The condition is told when it begins to hold, and again only after it has not held. A reading says that it holds, that it does not, or
+/// neither: the last between the bound and ``AlertRule/rearm``. Without a price that counts, a reading changes nothing, unless the
+/// condition is ``AlertRule/Condition/stale(_:)``.
+package struct AlertEvaluator: Sendable {
+    private static let buckets: Int64 = 60
+
+    package let rule: AlertRule
+    package private(set) var state: AlertState
+    /// Since when the readings say the opposite of ``AlertState/position``; `nil` if the last one did not.
+    private var pendingSince: Int64?
+    /// When the price was last fresh.
+    private var fresh: Int64?
+    /// The lowest and the highest price of each part of the window, the oldest first.
+    private var window: [(bucket: Int64, low: Price, high: Price)] = []
+
+    package init(_ rule: AlertRule, _ state: AlertState = AlertState()) { (self.rule, self.state) = (rule, state) }
+
+    /// - Returns: What to tell; `nil` for nothing.
+    package mutating func see(_ reading: AlertReading) -> AlertFiring? {
+        guard !state.isOver, let said = says(reading) else { return nil }
+        defer { note(reading) }
+        guard let position = state.position else {
+            state.position = said ?? .inside
+            return nil
+        }
+        guard let said, said != position else {
+            pendingSince = nil
+            return nil
+        }
+        let since = pendingSince ?? reading.time
+        pendingSince = since
+        let isUnconfirmed = isUnsure(reading)
+        let hold = max(said == .beyond ? rule.hold : .zero, isUnconfirmed ? AlertRule.lasting : .zero)
+        guard reading.time - since >= hold.wholeMilliseconds else { return nil }
+        (state.position, pendingSince) = (said, nil)
+        return said == .beyond ? begin(since, isUnconfirmed, reading) : nil
+    }
+
+    /// The condition has begun to hold.
+    private mutating func begin(_ since: Int64, _ isUnconfirmed: Bool, _ reading: AlertReading) -> AlertFiring? {
+        if case .change = rule.condition {
+            // The next one is measured from here.
+            state.position = .inside
+            window = reading.price.map { [(bucket(reading.time), $0, $0)] } ?? []
+        }
+        if let told = state.told, reading.time - told < rule.pause.wholeMilliseconds {
+            state.heldBack += 1
+            return nil
+        }
+        defer { (state.told, state.heldBack, state.isOver) = (reading.time, 0, rule.isOnce) }
+        return AlertFiring(since: since, isUnconfirmed: isUnconfirmed, heldBack: state.heldBack)
+    }
+
+    /// Whether a price is believed only if it lasts.
+    private func isUnsure(_ reading: AlertReading) -> Bool {
+        switch rule.condition {
+        case .above, .below, .change: rule.trust == .lasting && reading.confirmation == .unconfirmed
+        case .stale, .unsure: false
+        }
+    }
+
+    // MARK: - What a reading says
+
+    /// - Returns: `nil` if it says nothing at all; `.some(nil)` if it says neither.
+    private mutating func says(_ reading: AlertReading) -> AlertState.Position?? {
+        if case .stale(let longest) = rule.condition {
+            if reading.price != nil || fresh == nil { fresh = reading.time }
+            if reading.price != nil { return .inside }
+            return .some(reading.time - (fresh ?? reading.time) >= longest.wholeMilliseconds ? .beyond : nil)
+        }
+        guard let price = reading.price else { return nil }
+        if case .unsure(let bound) = rule.condition {
+            let isWide = bound.map { bound in reading.uncertainty.map { $0 > bound } ?? true } ?? false
+            return reading.confirmation == .unconfirmed || reading.isInDoubt || isWide ? .beyond : .inside
+        }
+        if rule.trust == .confirmed, reading.confirmation != .confirmed { return nil }
+        switch rule.condition {
+        case .above(let bound):
+            if price > bound { return .beyond }
+            return .some(price * 100 <= bound * (100 - rule.rearm) ? .inside : nil)
+        case .below(let bound):
+            if price < bound { return .beyond }
+            return .some(price * 100 >= bound * (100 + rule.rearm) ? .inside : nil)
+        case .change(let change, let within):
+            let oldest = bucket(reading.time) - Self.buckets
+            if within != nil { window.removeAll { $0.bucket <= oldest } }
+            let isReached = window.contains {
+                change.isReached(by: price, from: $0.low) || change.isReached(by: price, from: $0.high)
+            }
+            return isReached ? .beyond : .inside
+        case .stale, .unsure: return nil
+        }
+    }
+
+    /// Keeps a price from which a change is measured.
+    private mutating func note(_ reading: AlertReading) {
+        guard case .change(_, let within) = rule.condition, let price = reading.price, !isUnsure(reading) else {
+            return
+        }
+        let bucket = bucket(reading.time)
+        if let last = window.last, last.bucket == bucket, within != nil {
+            window[window.count - 1] = (bucket, min(last.low, price), max(last.high, price))
+        } else if within != nil || window.isEmpty {
+            window.append((bucket, price, price))
+        }
+    }
+
+    private func bucket(_ time: Int64) -> Int64 {
+        guard case .change(_, let within?) = rule.condition else { return 0 }
+        return time / max(1, within.wholeMilliseconds / Self.buckets)
+    }
+}
