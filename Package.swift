@@ -175,7 +175,8 @@ let package = Package(
         test(
             "BTCPriceDaemon",
             [
-                "BTCPriceCore", "BTCPriceNetworking", "CommandLine", "Configuration", "Systemd", "TestSupport",
+                "BTCPriceCore", "BTCPriceNetworking", "BTCPricePersistence", "BTCPriceSocket", "CommandLine",
+                "Configuration", "Systemd", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         test("btcctl", ["BTCPriceCore", "BTCPriceFeature", "BTCPriceSocket", "CommandLine", "TestSupport"]),

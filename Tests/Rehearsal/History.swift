@@ -66,6 +66,55 @@ func rehearseHistory(days: Int, seed: UInt64, path: String?, clock: VirtualClock
     print("file \(status.st_size) bytes, written \(bytes) bytes a day")
 }
 
+/// Runs a quarter of an hour with an outage, a start in the middle of a minute and a crash of 7 % while all sources refuse. Prints the true
+/// price of each second, also of those after it.
+/// - Parameter path: Where the history is copied to.
+func rehearseMoments(seed: UInt64, path: String, clock: VirtualClock) async throws {
+    let (folder, now) = (TemporaryDirectory(), VirtualDaemon.time(of: clock))
+    // Whole minutes, so that the spans below begin in the middle of one.
+    try await clock.sleep(until: clock.instant(at: .seconds((clock.seconds / 60).rounded(.up) * 60)))
+    let begun = clock.seconds
+    var generator = SeededGenerator(seed: seed)
+    var cents = 6_890_000.0
+    let truth = (0..<1000).map { second in
+        // The crash goes on while nobody sees it.
+        cents *= 1 + Double.random(in: -0.0002...0.0002, using: &generator) - ((706..<776).contains(second) ? 0.001 : 0)
+        return cents.rounded() / 100
+    }
+    let outages = [264..<335, 706..<776]
+    let venues = try ["coinbase", "bitstamp"].map { name in
+        try ScriptedVenue(name, clock: clock) { seconds, _ in
+            let second = max(0, min(truth.count - 1, Int(seconds - begun)))
+            return outages.contains { $0.contains(second) }
+                ? .fails(.unavailable("HTTP 503")) : .marked(truth[second], mark(seconds))
+        }
+    }
+    let (kept, tally) = (MemoryStore(nil), Shared(Tally()))
+    // The daemon is away from second 468 on, and is started in the middle of a minute.
+    for end in [468.0, 900] {
+        let historyClock = HistoryClock.confirmed(now)
+        let store = HistoryStore(directory: folder.path, settings: .init(), clock: historyClock, report: { _ in })
+        let history = PriceHistory(store: store, clock: historyClock)
+        store.open(unstored: { history.unstored(of: $0) }, restored: { _, _ in })
+        store.waitForDisk()
+        let daemon = await VirtualDaemon(
+            [VirtualCurrency(loaders: venues)], clock: clock, store: kept, tally: tally, history: history
+        ) { _ in
+            if (now().wall.milliseconds / 1000) % 60 <= 1 { store.waitForDisk() }
+        }
+        try await clock.sleep(until: clock.instant(at: .seconds(begun + end)))
+        await daemon.stop()
+        history.close()
+        store.close()
+        if end < 900 { try await clock.sleep(until: clock.instant(at: .seconds(begun + 563))) }
+    }
+    let file = "\(folder.path)/\(HistoryStore.fileName)"
+    try Data(contentsOf: URL(filePath: file)).write(to: URL(filePath: path))
+    for (second, price) in truth.enumerated() {
+        print(VirtualDaemon.wallStart / 1000 + Int64(begun) + Int64(second), Price.cents(price))
+    }
+}
+
 /// A feed position that advances with the seconds.
 private func mark(_ seconds: Double) -> FeedPosition {
     FeedPosition(

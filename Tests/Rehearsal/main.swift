@@ -9,6 +9,7 @@
 //                                modes
 //     rehearsal currencies SEED  an hour of all currencies, with one lying market
 //     rehearsal history SEED [DAYS FILE]  days with a tick per second into a history on the disk, each tick with its day
+//     rehearsal moments SEED FILE  a quarter of an hour with outages into a history, and the true price of each second
 //     rehearsal cases            cases that were not specified when found: for each the seconds wrong and fresh, and the seconds stale
 //     rehearsal replay FILE [S]  recorded prices, one line with second and price each, a tick every S seconds
 //     rehearsal incidents [DAY]  real incidents, each as a scenario
@@ -98,6 +99,8 @@ Task.detached {
             try await rehearseHistory(
                 days: arguments.count > 3 ? Int(arguments[3]) ?? 3 : 3, seed: seed,
                 path: arguments.count > 4 ? arguments[4] : nil, clock: clock)
+        case "moments" where arguments.count > 3:
+            try await rehearseMoments(seed: seed, path: arguments[3], clock: clock)
         case "cases": try await rehearseCases(on: clock)
         case "scenes": try await rehearseScenes(on: clock, prefix: arguments.dropFirst(2).joined(separator: " "))
         case "trials": try await rehearseTrials(on: clock, prefix: arguments.dropFirst(2).joined(separator: " "))

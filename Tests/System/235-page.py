@@ -116,4 +116,27 @@ def _():
     return f"the price {took:.1f} s after the start of the browser"
 
 
+golden = Golden(__file__)
+
+
+@scenario("the table of doubt: the page says of every kind what it is")
+def _():
+    # The states as the gateway sends them, which Tests/btc-price-httpTests renders.
+    table = (ROOT / "Tests/btc-price-httpTests/Doubt.golden").read_text()
+    rows = re.search(r"(?m)^== /v1/price, .*\n((?:\w+: \{.*\n)+)", table)[1].splitlines()
+    kinds = dict(row.split(": ", 1) for row in rows)
+    simulator, place = replaying("68901.23"), Place()
+    daemon = Daemon(place, simulator.urls)
+    fresh(place)
+    gateway = Gateway(place.socket)
+    browser = Browser(f"http://127.0.0.1:{gateway.port}/", tempfile.mkdtemp(prefix="btc-priced-page-"))
+    browser.tell("price $68,901.23")
+    states = [json.loads(state) for state in kinds.values()]
+    shown = browser.tell("doubt " + json.dumps(["2026-11-22T09:35:25.200Z", states]))["shown"]
+    assert all(shown), shown
+    golden.check("doubt", "".join(f"{kind}: {text}\n" for kind, text in zip(kinds, shown)))
+    browser.stop()
+    stop(gateway, daemon, simulator)
+
+
 main()

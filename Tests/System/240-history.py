@@ -9,6 +9,7 @@ import csv
 import datetime
 import os
 import sqlite3
+import zoneinfo
 
 from lib.btcpriced import *
 from lib.terminal import Terminal
@@ -473,6 +474,92 @@ def _():
         subprocess.run(["umount", "-l", place.state], check=True)
 
 
+def fill_disk(folder, leave=0):
+    """Fills a file system but for some bytes; the file that fills it."""
+    filler = Path(folder, "filler")
+    with open(filler, "ab", buffering=0) as file:
+        try:
+            while file.write(bytes(65_536)):
+                pass
+        except OSError:
+            pass
+        if leave:
+            os.ftruncate(file.fileno(), max(0, file.tell() - leave))
+    return filler
+
+
+@scenario("a full disk while an old history is migrated, and while a damaged one is saved: nothing is lost", beside=True)
+def _():
+    place, simulator = Place(), replaying("68900")
+    path = Path(place.state, "history.sqlite3")
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", place.state], check=True)
+
+    def read(query, file=path):
+        with contextlib.closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True, timeout=30)) as database:
+            return database.execute(query).fetchall()
+
+    def run(until, what):
+        """Runs the daemon until something is true; its lines."""
+        daemon = Daemon(place, simulator.urls, "--history-keep-minutes", "forever", sources=("binance", "coinbase"))
+        settled(place)
+        wait_until(lambda: until(daemon), what=lambda: f"{what}; {daemon.lines}")
+        equal(btcctl(place, "current", "--json").json["freshness"], "fresh")
+        daemon.stop()
+        return daemon.lines
+    try:
+        # As version 0.1.0 left it.
+        end = int(time.time()) // 86_400 * 86_400
+        with contextlib.closing(sqlite3.connect(path)) as database:
+            for name in ("minute", "hour", "day"):
+                database.execute(f"""
+                    CREATE TABLE {name} (start INTEGER NOT NULL, currency TEXT NOT NULL, open INTEGER NOT NULL, high INTEGER NOT NULL,
+                      low INTEGER NOT NULL, close INTEGER NOT NULL, ticks INTEGER NOT NULL, fresh INTEGER NOT NULL, origin TEXT NOT NULL,
+                      PRIMARY KEY (start, currency)) STRICT, WITHOUT ROWID""")
+            database.execute("CREATE TABLE currency (code TEXT PRIMARY KEY NOT NULL) STRICT, WITHOUT ROWID")
+            database.execute("INSERT INTO currency VALUES ('USD')")
+            rows = ((start, *[6_890_000_000_000 + start % 977 * 10**8] * 4) for start in range(end - 90 * 86_400, end, 60))
+            database.executemany("INSERT INTO minute VALUES (?,'USD',?,?,?,?,60,60,'own')", rows)
+            database.execute("PRAGMA user_version = 1")
+            database.commit()
+        known = f"SELECT count(*), sum(start), sum(close) FROM minute WHERE start < {end}"
+        before = read(known)
+        index = "SELECT count(*) FROM sqlite_schema WHERE name = 'minute_of_currency'"
+        # No room for anything, and then for the tables but not for the index.
+        for leave in (0, 400_000):
+            filler = fill_disk(place.state, leave)
+            run(lambda daemon: time.sleep(2) or True, "two seconds")
+            filler.unlink()
+            equal(read(known), before, leave)
+        run(lambda _: read("PRAGMA user_version") == [(3,)] and read(index) == [(1,)], "version 3 with its index")
+        equal((read(known), read("PRAGMA quick_check")), (before, [("ok",)]))
+        # Some pages in the middle are rubbish.
+        size = path.stat().st_size
+        with open(path, "r+b") as file:
+            file.seek(size // 2 // 4096 * 4096)
+            file.write(b"\xa5" * 4096 * 3)
+        filled_at = []
+
+        def fill_when_damaged(daemon):
+            # While the rows are read into the new file.
+            if not filled_at and daemon.said("so a new history is begun"):
+                filled_at.append(fill_disk(place.state))
+            return filled_at
+        # The damage is found by a whole read, which a log makes it do.
+        Path(f"{path}-wal").write_bytes(b"")
+        run(fill_when_damaged, "the damage")
+        filled_at[0].unlink()
+        lines = run(lambda _: read("SELECT count(*) FROM event WHERE kind = 'salvaged'") != [(0,)], "what can be read")
+        saved = read(known)[0][0]
+        # A page has some dozens of rows.
+        assert before[0][0] - saved < 600, (before, saved, lines)
+        assert len(list(Path(place.state).glob("history.sqlite3.corrupt-*Z"))) == 1
+        assert is_whole(place)
+    finally:
+        subprocess.run(["umount", "-l", place.state], check=True)
+    simulator.stop()
+    return f"{before[0][0]} minutes of {size / 1e6:.0f} MB, {before[0][0] - saved} in damaged pages"
+
+
 @scenario("a disk with five seconds per write: no tick waits for it")
 def _():
     folder = tempfile.mkdtemp(prefix="btc-priced-slow-")
@@ -699,6 +786,90 @@ def _():
     equal(btcctl(place, "at", "2024-02-29T12:00Z", "--raw").out, "60036\n")
     equal(btcctl(place, "at", "2025-02-29").status, 64)
     daemon.stop()
+
+
+@scenario("a quarter in New York and in Berlin, by UTC and by local days", beside=True)
+def _():
+    first, last = datetime.datetime(2025, 12, 30, tzinfo=UTC), datetime.datetime(2026, 4, 3, tzinfo=UTC)
+    generator = random.Random(3)
+    hours = {}
+    for start in range(int(first.timestamp()), int(last.timestamp()), 3600):
+        low = generator.randrange(60_000, 70_000)
+        hours[start] = (low + 3, low + 9, low, low + 6)
+
+    def day(starts):
+        known = [hours[start] for start in starts]
+        return known[0][0], max(row[1] for row in known), min(row[2] for row in known), known[-1][3]
+
+    def fill(database):
+        for start, row in hours.items():
+            database.execute(
+                f"INSERT INTO hour ({COLUMNS}) VALUES (?,'USD',?,?,?,?,3600,3600,'own')", [start, *(price * 10**8 for price in row)])
+            if start % 86_400 == 0 and start + 86_400 <= last.timestamp():
+                row = day(range(start, start + 86_400, 3600))
+                database.execute(
+                    f"INSERT INTO day ({COLUMNS}) VALUES (?,'USD',?,?,?,?,86400,86400,'own')", [start, *(price * 10**8 for price in row)])
+    place, daemon = filled(fill)
+    lengths = {}
+    for name in ("America/New_York", "Europe/Berlin"):
+        for zone, options in ((UTC, ()), (zoneinfo.ZoneInfo(name), ("--day-zone", "local"))):
+            out = btcctl(place, "history", "--since", "2026-01-01", "--until", "2026-04-01", "--step", "1d", "--csv", *options, environment={"TZ": name}).out
+            rows = [(row["time"], *(int(row[column]) for column in ("open", "high", "low", "close"))) for row in csv.DictReader(out.splitlines())]
+            wanted = []
+            for number_ in range(90):
+                date = datetime.date(2026, 1, 1) + datetime.timedelta(days=number_)
+                begin, end = (datetime.datetime.combine(d, datetime.time(), zone) for d in (date, date + datetime.timedelta(days=1)))
+                starts = range(int(begin.timestamp()), int(end.timestamp()), 3600)
+                lengths.setdefault(len(starts), set()).add(f"{name if options else 'UTC'} {date}")
+                text = begin.isoformat() if options else f"{date}T00:00:00Z"
+                wanted.append((text, *day(starts)))
+            equal(rows, wanted, (name, options))
+    equal(lengths[23], {"America/New_York 2026-03-08", "Europe/Berlin 2026-03-29"})
+    daemon.stop()
+    return "360 days, two of them with 23 hours"
+
+
+@scenario("875 moments of a quarter of an hour with an outage, a start in the middle of a minute and a crash of 7 %", beside=True)
+def _():
+    counts = collections.Counter()
+    for seed in range(1, 5):
+        place = Place()
+        truth = {int(second): Decimal(price) for second, price in map(str.split, rehearse("moments", seed, f"{place.state}/history.sqlite3").splitlines())}
+        first = min(truth)
+        clock = WallClock(set_to=first + 3 * 3600)
+        simulator = replaying("68900", environment=clock.environment)
+        daemon = Daemon(place, simulator.urls, environment=clock.environment)
+        fresh(place)
+        client = Varlink(place.socket)
+        moments = range(first, first + 875)
+        known = []
+        for begin in range(0, 875, 400):
+            times = [second * 1000 for second in moments[begin:begin + 400]]
+            known += client.call("io.btcpriced.History.GetPricesAt", times=times)["parameters"]["prices"]
+        client.close()
+        for second, answer in zip(moments, known):
+            candle = answer["candle"]
+            if not candle:
+                counts["not known"] += 1
+                continue
+            covered = 60 if candle["coveredSeconds"] is None else candle["coveredSeconds"]
+            is_whole_ = answer["step"] == "minute" and covered >= 50
+            counts["known to the minute" if is_whole_ else "about"] += 1
+            # A tick has the price of its second or of the one before.
+            values = [truth[second], truth.get(second - 1, truth[second])]
+            low, high = Decimal(candle["low"]), Decimal(candle["high"])
+            if is_whole_:
+                assert any(low <= value <= high for value in values), (seed, second - first, answer, values)
+            elif not any(low <= value <= high for value in values):
+                counts["outside of the part that is known"] += 1
+        # What is not whole is said to be about, refused, and its range is that of the part.
+        second = first + 300
+        done = btcctl(place, "at", str(datetime.datetime.fromtimestamp(second, UTC).isoformat()), environment=clock.environment)
+        assert " - about $" in done.out, done
+        equal(btcctl(place, "at", str(datetime.datetime.fromtimestamp(second, UTC).isoformat()), "--max-step", "1m", environment=clock.environment).status, 75)
+        stop(daemon, simulator)
+    assert counts["about"] > 1000 and counts["known to the minute"] > 1500, counts
+    return str(dict(counts))
 
 
 @scenario("longer candles than the daemon keeps are made of its own: quarters of an hour, weeks from Monday, months of the reader", beside=True)

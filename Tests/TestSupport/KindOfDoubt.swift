@@ -1,4 +1,6 @@
 package import BTCPriceCore
+import FoundationEssentials
+import Glibc
 
 /// The kinds of doubt that a price can be in, to test that every place says so.
 package enum KindOfDoubt: String, CaseIterable, Sendable {
@@ -122,7 +124,17 @@ package struct DoubtTable {
         text += "== \(place)\n"
         for kind in kinds {
             let shown = cell(kind)
-            text += "\(kind.rawValue): \(shown.isEmpty ? "EMPTY" : shown)\n"
+            text += "\(kind.rawValue): \(shown.isEmpty ? Self.empty : shown)\n"
         }
+    }
+
+    private static let empty = "EMPTY"
+
+    /// Whether no cell is empty, and the table is that of the file `Doubt.golden` beside the test. With UPDATE_GOLDEN in the environment,
+    /// the file is written.
+    package func isKept(beside test: String = #filePath) throws -> Bool {
+        let golden = URL(filePath: test).deletingLastPathComponent().appending(path: "Doubt.golden")
+        if getenv("UPDATE_GOLDEN") != nil { try Data(text.utf8).write(to: golden) }
+        return try Data(contentsOf: golden) == Data(text.utf8) && !text.contains(Self.empty)
     }
 }

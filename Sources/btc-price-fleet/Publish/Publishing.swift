@@ -228,6 +228,7 @@ struct Publishing: BrokerClient {
                 "value": .string(quote.value.description), "source": .string(quote.source),
                 "market": .string(quote.market), "timestamp": .integer(quote.timestamp.milliseconds),
                 "confirmation": .optional(state.confirmation?.rawValue),
+                "warning": .optional(state.standing.warning), "derivedFrom": .optional(state.derivation?.currency),
             ])
         // After a restart, Home Assistant would take a retained value for a new one.
         value.isRetained = false

@@ -96,6 +96,15 @@ with sync_playwright() as playwright:
                     label=page.get_attribute("#plot", "aria-label"))
             elif command == "money":
                 say(ok=True, shown=page.evaluate("(prices) => prices.map(([price, code]) => money(price, code))", json.loads(rest)))
+            elif command == "doubt":
+                # What it shows of states, as if it were the moment in which they were made.
+                say(ok=True, shown=page.evaluate("""([present, states_]) => states_.map((state) => {
+                    states.clear(); lost = ""; chosen = wanted = state.currency; inSatoshis = false;
+                    skew = Date.parse(present) - Date.now();
+                    keep(state); show();
+                    const text = (id) => document.getElementById(id).hidden ? "" : document.getElementById(id).innerText;
+                    return [document.title, text("price"), text("about"), text("banner"), text("day")].map((x) => x.replace(/\\s+/g, " ").trim()).filter(Boolean).join(" | ");
+                })""", json.loads(rest)))
             elif command == "axe":
                 found = Axe().run(page)
                 say(ok=True, violations=[v["id"] + ": " + v["help"] for v in found.response["violations"]])
