@@ -25,25 +25,36 @@ struct Diagnosis {
         var diagnosis = Diagnosis()
         do {
             let usual = Directories.configurationPath(environment: environment, uid: getuid())
+            if let path = commandLine.configurationPath ?? usual, !isRoot, access(path, R_OK) != 0, errno == EACCES {
+                // The daemon's user may read it.
+                diagnosis.add("configuration", "\(path) can't be read by this user: root sees more.")
+                return diagnosis.withMachine()
+            }
             let file =
                 try commandLine.configurationPath
                 ?? usual.flatMap { path throws(SettingsError) in try Directories.exists(path) ? path : nil }
-            if let file, getuid() != 0, access(file, R_OK) != 0, errno == EACCES {
-                // The daemon's user may read it.
-                diagnosis.add("configuration", "\(file) can't be read by this user: root sees more.")
+            let settings = try Settings.read(commandLine: commandLine, environment: environment, uid: getuid())
+            if let caFile = settings.caFile, !isRoot, access(caFile, R_OK) != 0, errno == EACCES {
+                diagnosis.add("configuration", "\(caFile) can't be read by this user: root sees more.")
             } else {
-                let settings = try Settings.read(commandLine: commandLine, environment: environment, uid: getuid())
                 try ExchangeClient.check(settings.clientSettings)
-                diagnosis.report(settings.warnings, of: file)
-                diagnosis.lookAtDisks(settings.directories)
-                if mayConnect { await diagnosis.connect(settings) }
             }
+            diagnosis.report(settings.warnings, of: file)
+            diagnosis.lookAtDisks(settings.directories)
+            if mayConnect { await diagnosis.connect(settings) }
         } catch {
             diagnosis.add("configuration", "\(error)", advice: correction)
         }
-        diagnosis.lookAtClock()
-        diagnosis.lookAtLimits()
-        return diagnosis.message
+        return diagnosis.withMachine()
+    }
+
+    private static var isRoot: Bool { getuid() == 0 }
+
+    /// The message, with what concerns no settings.
+    private mutating func withMachine() -> DiagnosisMessage {
+        lookAtClock()
+        lookAtLimits()
+        return message
     }
 
     /// - Parameter advice: What to do; `nil` if nothing is wrong.
@@ -91,12 +102,18 @@ struct Diagnosis {
                 let reason = String(cString: strerror(number))
                 // The daemon makes it.
                 if number == ENOENT { continue }
+                if number == EACCES, !Self.isRoot {
+                    add("disk", "\(directory) can't be seen by this user: root sees more.")
+                    continue
+                }
                 add(
                     "disk", "\(directory): \(reason)",
                     advice: "See its permissions and those of the directories above it.")
                 continue
             }
-            let (bytes, files) = (UInt64(status.f_bavail) * UInt64(status.f_frsize), UInt64(status.f_favail))
+            // Some file systems state an absurd number for "without a limit".
+            let (product, isAbove) = UInt64(status.f_bavail).multipliedReportingOverflow(by: UInt64(status.f_frsize))
+            let (bytes, files) = (isAbove ? .max : product, UInt64(status.f_favail))
             if status.f_flag & UInt(ST_RDONLY) != 0 {
                 add(
                     "disk", "\(directory) is on a file system that can only be read.",
@@ -115,7 +132,7 @@ struct Diagnosis {
 
     // MARK: - The sources
 
-    /// Opens a connection to each exchange, as the daemon does, and sends nothing on it: no limit counts that.
+    /// Opens a connection to each exchange, as the daemon does, and requests nothing: no limit counts that.
     private mutating func connect(_ settings: Settings) async {
         let loop = TickLoop()
         var client = settings.clientSettings

@@ -76,6 +76,10 @@ import Testing
         #expect(firings(change, [100, 104, 99, 104, 103]) == [3], "5 % from the lowest")
         #expect(firings(change, [100, 105, 106, 110, 111]) == [1, 4])
         #expect(firings(change, [100] + Array(repeating: 102, count: 59) + [105]) == [], "a minute later")
+        let slow: [Price?] = (0..<200).map { Price($0 < 100 ? 100 : 110) }
+        #expect(
+            firings(change, slow) { _ in .unconfirmed } == [], "the base of a minute ago is gone when it has lasted")
+        #expect(firings(rule(.change(.percent(5), within: .seconds(600))), slow) { _ in .unconfirmed } == [160])
         let told = rule(.change(.amount(5), within: nil))
         #expect(firings(told, [100, 104, 99, 105, 109, 110]) == [3, 5])
     }
@@ -114,6 +118,14 @@ import Testing
             }
         }
 
+        /// Whether a change is measured from a price: it is sure, or only unconfirmed ones have come for a minute.
+        func isBase(_ index: Int) -> Bool {
+            if !isUnsure(readings[index]) { return true }
+            let sure = readings[..<index].lastIndex { $0.price != nil && !isUnsure($0) }
+            guard let first = readings[((sure ?? -1) + 1)...].first(where: { $0.price != nil }) else { return false }
+            return readings[index].time - first.time >= 60_000
+        }
+
         func word(_ index: Int) -> Word {
             let reading = readings[index]
             if case .stale(let longest) = rule.condition {
@@ -137,7 +149,7 @@ import Testing
                 return price * 100 >= bound * (100 + rule.rearm) ? .inside : .neither
             case .change(let change, let within):
                 let counted = (turned..<index).filter { other in
-                    readings[other].price != nil && (other == turned && hasTurned || !isUnsure(readings[other]))
+                    readings[other].price != nil && (other == turned && hasTurned || isBase(other))
                         && (rule.trust != .confirmed || readings[other].confirmation == .confirmed)
                 }
                 let from: [Int]

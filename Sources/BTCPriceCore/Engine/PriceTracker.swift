@@ -356,9 +356,9 @@ package struct PriceTracker: ~Copyable, Sendable {
     /// - Parameter next: What is believed after the decision.
     private func jump(to next: Belief) -> Int64? {
         guard let shown = belief.reference, let new = next.reference, !belief.isRestored else { return nil }
-        let (elapsed, distance) = (new.at - shown.at, abs(new.log - shown.log))
-        guard elapsed <= rules.gap, distance > Ballot.jump(after: elapsed) else { return nil }
-        return Int64(min(expm1(distance) * 1e6, 1e9))
+        let (elapsed, distance) = (new.at - shown.at, new.log - shown.log)
+        guard elapsed <= rules.gap, abs(distance) > Ballot.jump(after: elapsed) else { return nil }
+        return Int64(min(abs(expm1(distance)) * 1e6, 1e9))
     }
 
     /// Since when the shown prices are in doubt, because a decision shows another market's that is far from them: since another exchange

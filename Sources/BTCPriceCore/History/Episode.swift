@@ -23,6 +23,9 @@ package struct Episode: Sendable, Hashable {
         case clock
         /// The configuration was read again. It takes no time.
         case reload
+
+        /// Whether it takes no time. The time of several is that from the first to the last.
+        package var isMoment: Bool { self == .jump || self == .reload }
     }
 
     /// What it is about.

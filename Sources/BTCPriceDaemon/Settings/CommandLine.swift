@@ -11,7 +11,7 @@ struct DaemonCommandLine {
         case tryExchange(String, body: String?)
         /// Makes a running daemon read its configuration again, and waits.
         case reload(pid: Int32)
-        /// Looks for what is wrong on this machine. `mayConnect` is whether names may be looked up and sources requested.
+        /// Looks for what is wrong on this machine. `mayConnect` is whether names may be looked up, and connections opened.
         case diagnose(mayConnect: Bool)
     }
 

@@ -23,8 +23,8 @@ package struct AlertRule: Sendable, Hashable {
         case above(Price)
         /// The price is lower.
         case below(Price)
-        /// The price has moved that far from one of the time `within`, which moves on in sixtieths. Without it, from the first price, and
-        /// then from the one at which that was told last.
+        /// The price has moved that far from one of the time `within`, which moves on in sixtieths. Without it, from the first price. After
+        /// it has, from the price at which it had.
         case change(PriceChange, within: Duration?)
         /// There has been no fresh price for so long.
         case stale(Duration)
@@ -118,6 +118,8 @@ package struct AlertEvaluator: Sendable {
     private var pendingSince: Int64?
     /// When the price was last fresh.
     private var fresh: Int64?
+    /// Since when only unconfirmed prices come; `nil` after one that is not.
+    private var unsureSince: Int64?
     /// The lowest and the highest price of each part of the window, the oldest first.
     private var window: [(bucket: Int64, low: Price, high: Price)] = []
 
@@ -202,9 +204,10 @@ package struct AlertEvaluator: Sendable {
 
     /// Keeps a price from which a change is measured.
     private mutating func note(_ reading: AlertReading) {
-        guard case .change(_, let within) = rule.condition, let price = reading.price, !isUnsure(reading) else {
-            return
-        }
+        guard case .change(_, let within) = rule.condition, let price = reading.price else { return }
+        unsureSince = isUnsure(reading) ? unsureSince ?? reading.time : nil
+        // One that is believed only if it lasts is no base before it has.
+        if let since = unsureSince, reading.time - since < AlertRule.lasting.wholeMilliseconds { return }
         let bucket = bucket(reading.time)
         if let last = window.last, last.bucket == bucket, within != nil {
             window[window.count - 1] = (bucket, min(last.low, price), max(last.high, price))

@@ -64,39 +64,65 @@ struct RunningProgram {
         descriptor = ends[0]
     }
 
+    /// How a program ended.
+    enum End: Equatable {
+        case status(Int32)
+        case signal(Int32)
+        /// It was killed at the deadline, or because of its output's length.
+        case late
+    }
+
     /// Waits for the end of the program. A signal that ends this process ends it, too.
     /// - Parameters:
     ///   - deadline: When it is killed.
     ///   - signals: The result of ``Signals/catchThem()``.
-    /// - Returns: Its standard output; `nil` if it was killed.
-    consuming func output(by deadline: ContinuousClock.Instant, _ signals: Int32) -> [UInt8]? {
+    /// - Returns: Its standard output, and how it ended.
+    consuming func output(by deadline: ContinuousClock.Instant, _ signals: Int32) -> (output: [UInt8], end: End) {
         var output: [UInt8] = []
-        var (isOver, isLate) = (false, false)
-        while !isOver, !isLate {
+        var isOpen = true
+        while true {
+            let left = ContinuousClock.now.duration(to: deadline).wholeMilliseconds
+            guard left > 0, output.count <= Self.longest else { break }
+            // It may go on after it has closed its output.
+            if !isOpen, let end = ended(WNOHANG) {
+                close(descriptor)
+                return (output, end)
+            }
             var pollers = [
-                pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0),
+                pollfd(fd: isOpen ? descriptor : -1, events: Int16(POLLIN), revents: 0),
                 pollfd(fd: signals, events: Int16(POLLIN), revents: 0),
             ]
-            let left = ContinuousClock.now.duration(to: deadline).wholeMilliseconds
-            isLate = left <= 0 || output.count > Self.longest
-            guard poll(&pollers, 2, Int32(clamping: max(0, left))) >= 0 || errno == EINTR else { break }
+            guard poll(&pollers, 2, Int32(clamping: isOpen ? left : min(left, 10))) >= 0 || errno == EINTR else {
+                break
+            }
             if pollers[1].revents != 0 { Signals.drain(signals) }
-            Signals.endIfAsked { end() }
+            Signals.endIfAsked { kill() }
             guard pollers[0].revents != 0 else { continue }
             var buffer = [UInt8](repeating: 0, count: 4096)
             let count = read(descriptor, &buffer, buffer.count)
-            if count > 0 { output += buffer[..<count] } else { isOver = count == 0 || errno != EINTR }
+            if count > 0 { output += buffer[..<count] } else { isOpen = count < 0 && errno == EINTR }
         }
-        // It may have closed its output and go on.
-        end()
-        return isOver ? output : nil
+        kill()
+        return (output, .late)
     }
 
-    /// Ends the program, if it has not ended.
-    private func end() {
+    private func kill() {
         close(descriptor)
-        kill(process, SIGKILL)
+        Glibc.kill(process, SIGKILL)
+        _ = ended(0)
+    }
+
+    /// - Parameter options: Those of waitpid(2).
+    /// - Returns: `nil` if it runs.
+    private func ended(_ options: Int32) -> End? {
         var status: Int32 = 0
-        while waitpid(process, &status, 0) < 0, errno == EINTR {}
+        while true {
+            let found = waitpid(process, &status, options)
+            if found == 0 { return nil }
+            if found < 0, errno == EINTR { continue }
+            // waitpid(2): the low seven bits are the signal; if they are 0, the exit status is above them. ECHILD: somebody else has it.
+            let signal = found < 0 ? 0 : status & 0x7F
+            return signal == 0 ? .status((status >> 8) & 0xFF) : .signal(signal)
+        }
     }
 }

@@ -21,7 +21,7 @@ struct EventsText {
     static func duration(_ event: EventMessage, at now: ObservationTime) -> String {
         let length = Duration.milliseconds(
             max(0, (event.end ?? now.wall).milliseconds - event.start.milliseconds))
-        return event.end == event.start
+        return Episode.Kind(rawValue: event.kind)?.isMoment == true && event.count == 1
             ? PriceTexts.placeholder : event.end == nil ? "for \(Table.text(length))" : Table.text(length)
     }
 

@@ -26,7 +26,9 @@ struct Findings {
 
         /// What systemctl(1) and journalctl(1) need before the name.
         var manager: [String] { isUsers ? ["--user"] : [] }
-        var isInstalled: Bool { properties["LoadState"] == "loaded" }
+        /// `loaded`, `not-found`, `masked` or what is wrong with its files.
+        var load: String { properties["LoadState"] ?? "unknown" }
+        var isInstalled: Bool { load == "loaded" }
         var state: String { properties["ActiveState"] ?? "unknown" }
         /// Whether the daemon can't respond, although systemd may listen at its socket.
         var isDown: Bool { isInstalled && !["active", "reloading"].contains(state) }
@@ -47,8 +49,8 @@ struct Findings {
 }
 
 extension Findings {
-    /// The longest waits: for a reply, for the first of them after which no other is requested, for systemctl(1), and for the programs
-    /// after it. Together less than six seconds.
+    /// The longest waits: for a reply, for those after which no other is requested, for systemctl(1), and for the programs after it.
+    /// Together less than six seconds, unless the user wants to wait longer for a reply.
     private static let (reply, replies, system, programs) = (
         Duration.seconds(1), Duration.milliseconds(1500), Duration.milliseconds(700), Duration.milliseconds(1500)
     )
@@ -139,14 +141,18 @@ extension Findings {
             words += ["--state-directory", store.stateDirectory, "--runtime-directory", store.runtimeDirectory]
         }
         do throws(CommandStart.Failure) {
-            guard let output = try RunningProgram(words).output(by: deadline, signals) else {
-                return .failure(ProgramFailure(reason: "\(words[0]) --diagnose takes too long."))
+            let (output, end) = try RunningProgram(words).output(by: deadline, signals)
+            if let json = try? JSONValue(parsing: output[...]), let message = try? DiagnosisMessage(json: json) {
+                return .success(message)
             }
-            guard let json = try? JSONValue(parsing: output[...]), let message = try? DiagnosisMessage(json: json)
-            else {
-                return .failure(ProgramFailure(reason: "\(words[0]) does not know --diagnose: is it older?"))
-            }
-            return .success(message)
+            let reason =
+                switch end {
+                case .late: "takes too long"
+                case .status(ExitStatus.usage): "is not known to it: is it older?"
+                case .status(let status): "printed nothing that is understood, and ended with status \(status)"
+                case .signal(let number): "was ended by signal \(number)"
+                }
+            return .failure(ProgramFailure(reason: "\(words[0]) --diagnose \(reason)."))
         } catch {
             return .failure(ProgramFailure(reason: "\(words[0]) can't be run: \(error.reason)."))
         }
@@ -173,8 +179,8 @@ extension Findings {
         let units = [isUsers ? true : nil, isSystems ? false : nil].compactMap(\.self).compactMap { isUsers -> Unit? in
             var unit = Unit(isUsers: isUsers, properties: [:])
             let words = ["show", Unit.name, "--property", properties.joined(separator: ",")]
-            let output = try? RunningProgram(["systemctl"] + unit.manager + words).output(by: deadline, signals)
-            for line in String(decoding: output ?? [], as: UTF8.self).split(separator: "\n") {
+            let ended = try? RunningProgram(["systemctl"] + unit.manager + words).output(by: deadline, signals)
+            for line in String(decoding: ended?.output ?? [], as: UTF8.self).split(separator: "\n") {
                 unit.properties[String(line.prefix { $0 != "=" })] = String(line.drop { $0 != "=" }.dropFirst())
             }
             return unit.properties.isEmpty ? nil : unit
@@ -184,7 +190,7 @@ extension Findings {
 
     private static func journal(of unit: Unit, by deadline: ContinuousClock.Instant, _ signals: Int32) -> String? {
         let words = ["--quiet", "--lines", "1", "--priority", "warning", "--output", "cat", "--unit", Unit.name]
-        let output = try? RunningProgram(["journalctl"] + unit.manager + words).output(by: deadline, signals)
+        let output = (try? RunningProgram(["journalctl"] + unit.manager + words).output(by: deadline, signals))?.output
         return output.map { String(decoding: $0, as: UTF8.self).split(separator: "\n") }?.last.map {
             String($0).printable
         }

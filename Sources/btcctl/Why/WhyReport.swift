@@ -80,7 +80,18 @@ struct WhyReport {
 
     private mutating func add(_ unit: Findings.Unit, _ journal: String?) {
         let (name, manager) = (Findings.Unit.name, unit.isUsers ? "--user " : "")
-        guard unit.isInstalled else { return add("unit", "\(name) is not installed.") }
+        switch unit.load {
+        case "loaded": break
+        case "not-found", "unknown": return add("unit", "\(name) is not installed.")
+        case "masked":
+            return add(
+                "unit", "\(name) is masked: it can't be started.",
+                advice: "'systemctl \(manager)unmask \(Product.name)' permits that.")
+        default:
+            return add(
+                "unit", "\(name) can't be loaded: \(unit.load).",
+                advice: "'systemctl \(manager)status \(Product.name)' says why.")
+        }
         let log = "'journalctl \(manager)-u \(Product.name)' says why."
         let times = unit.restarts == 1 ? "once" : "\(unit.restarts) times"
         let restarts = unit.restarts > 0 ? "; systemd has restarted it \(times)" : ""
@@ -157,13 +168,13 @@ struct WhyReport {
             if unit.restarts > 0, status.uptime < Self.young {
                 add(
                     "unit",
-                    "The daemon has started \(Table.text(.milliseconds(status.uptime))) ago, after it had failed.",
+                    "The daemon started \(Table.text(.milliseconds(status.uptime))) ago, after it had failed.",
                     advice: "'journalctl -u \(Product.name)' says why.")
             }
         }
         add(
             "daemon",
-            "\(Product.name) \(status.version) runs since \(Table.text(.milliseconds(status.uptime))), process \(status.pid)."
+            "\(Product.name) \(status.version) has run for \(Table.text(.milliseconds(status.uptime))), as process \(status.pid)."
         )
         if let last = answers.events.last {
             let text = EventsText(timestamps: timestamps).lines([last], at: now).joined()
