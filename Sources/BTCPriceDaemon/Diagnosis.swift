@@ -10,8 +10,8 @@ struct Diagnosis {
     /// For each connection.
     private static let timeout = Duration.seconds(3)
     private static let correction = "Correct that, then restart the daemon."
-    /// What the history of some days takes. Below it, a file system counts as full.
-    private static let leastFreeBytes: UInt64 = 16 << 20
+    /// Below it, a file system counts as full: what the history of some days takes, and some copies of the last price.
+    private static let leastFreeBytes: (state: UInt64, runtime: UInt64) = (16 << 20, 64 << 10)
     private static let leastFreeFiles: UInt64 = 100
     /// Before this version was made, 2026-01-01.
     private static let earliest = Timestamp(milliseconds: 1_767_225_600_000)
@@ -95,7 +95,8 @@ struct Diagnosis {
     }
 
     private mutating func lookAtDisks(_ directories: Directories) {
-        for directory in [directories.state, directories.runtime] {
+        let least = Self.leastFreeBytes
+        for (directory, leastBytes) in [(directories.state, least.state), (directories.runtime, least.runtime)] {
             var status = statvfs()
             guard statvfs(directory, &status) == 0 else {
                 let number = errno
@@ -118,7 +119,7 @@ struct Diagnosis {
                 add(
                     "disk", "\(directory) is on a file system that can only be read.",
                     advice: "Mount it with 'rw', or set another directory.")
-            } else if bytes < Self.leastFreeBytes {
+            } else if bytes < leastBytes {
                 add("disk", "\(directory): only \(bytes >> 10) KiB are free.", advice: "Make room on its file system.")
             } else if status.f_files > 0, files < Self.leastFreeFiles {
                 add(
