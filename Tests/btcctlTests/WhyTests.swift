@@ -63,6 +63,14 @@ import Testing
         #expect(report.lines.map(\.subject) == ["price", "sources", "daemon"])
     }
 
+    @Test func `a price from a simulator is said to be one`() {
+        var answers = answers
+        answers.status.elsewhere = ["binance", "kraken"]
+        let report = report(answers)
+        #expect(report.state == .well)
+        #expect(report.lines[1].text.hasPrefix("Not from the exchanges' own addresses") && report.lines[1].isGood)
+    }
+
     @Test(arguments: [
         (
             PriceLoadingError.Cause.name, "The names of all 4 exchanges can't be resolved.",

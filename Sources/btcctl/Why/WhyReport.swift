@@ -144,6 +144,7 @@ struct WhyReport {
         addProgram(findings) { $0.subject == "disk" }
         addStore(status.store)
         for group in groups where !group.isGeneral(least) { add(group, of: exchanges.count) }
+        if let note = StatusText.elsewhere(status.elsewhere) { add("sources", note) }
         if groups.isEmpty, !exchanges.isEmpty {
             add("sources", "\(exchanges.count) exchange\(exchanges.count == 1 ? "" : "s"), and none is in trouble.")
         }
