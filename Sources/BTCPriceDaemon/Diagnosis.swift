@@ -1,5 +1,6 @@
 import BTCPriceCore
 import BTCPriceNetworking
+import BTCPricePersistence
 import BTCPriceSocket
 import CLinux
 import Configuration
@@ -97,8 +98,7 @@ struct Diagnosis {
     private mutating func lookAtDisks(_ directories: Directories) {
         let least = Self.leastFreeBytes
         for (directory, leastBytes) in [(directories.state, least.state), (directories.runtime, least.runtime)] {
-            var status = statvfs()
-            guard statvfs(directory, &status) == 0 else {
+            guard let free = FreeSpace(directory) else {
                 let number = errno
                 let reason = String(cString: strerror(number))
                 // The daemon makes it.
@@ -112,21 +112,20 @@ struct Diagnosis {
                     advice: "See its permissions and those of the directories above it.")
                 continue
             }
-            // Some file systems state an absurd number for "without a limit".
-            let (product, isAbove) = UInt64(status.f_bavail).multipliedReportingOverflow(by: UInt64(status.f_frsize))
-            let (bytes, files) = (isAbove ? .max : product, UInt64(status.f_favail))
-            if status.f_flag & UInt(ST_RDONLY) != 0 {
+            if free.isReadOnly {
                 add(
                     "disk", "\(directory) is on a file system that can only be read.",
                     advice: "Mount it with 'rw', or set another directory.")
-            } else if bytes < leastBytes {
-                add("disk", "\(directory): only \(bytes >> 10) KiB are free.", advice: "Make room on its file system.")
-            } else if status.f_files > 0, files < Self.leastFreeFiles {
+            } else if free.bytes < leastBytes {
+                add(
+                    "disk", "\(directory): only \(free.bytes >> 10) KiB are free.",
+                    advice: "Make room on its file system.")
+            } else if let files = free.files, files < Self.leastFreeFiles {
                 add(
                     "disk", "\(directory): only \(files) more files can be made.",
                     advice: "Make room on its file system.")
             } else {
-                add("disk", "\(directory): \(bytes >> 20) MiB are free.")
+                add("disk", "\(directory): \(free.bytes >> 20) MiB are free.")
             }
         }
     }

@@ -93,12 +93,7 @@ enum FileSystem {
     }
 
     /// The bytes that are free in the file system of a file.
-    static func room(for path: String) -> Int64 {
-        var status = statvfs()
-        guard statvfs(path, &status) == 0 else { return 0 }
-        let (bytes, isHuge) = UInt64(status.f_bavail).multipliedReportingOverflow(by: UInt64(status.f_frsize))
-        return isHuge ? .max : Int64(clamping: bytes)
-    }
+    static func room(for path: String) -> Int64 { FreeSpace(path).map { Int64(clamping: $0.bytes) } ?? 0 }
 
     /// Moves a file and replaces the one at the other path. If it can't be moved, that one is removed.
     static func move(_ path: String, to other: String) {
@@ -159,5 +154,25 @@ enum FileSystem {
         guard descriptor >= 0 else { return }
         fsync(descriptor)
         close(descriptor)
+    }
+}
+
+/// What other users than root may still write to the file system of a file or directory.
+package struct FreeSpace: Sendable {
+    package let bytes: UInt64
+    /// How many more files can be made; `nil` if the file system has no such limit.
+    package let files: UInt64?
+    /// Whether it is mounted so that it can only be read.
+    package let isReadOnly: Bool
+
+    /// - Returns: `nil` if the path can't be seen; errno(3) has the reason.
+    package init?(_ path: String) {
+        var status = statvfs()
+        guard statvfs(path, &status) == 0 else { return nil }
+        // Some file systems state an absurd number for "without a limit".
+        let (bytes, isAbove) = UInt64(status.f_bavail).multipliedReportingOverflow(by: UInt64(status.f_frsize))
+        self.bytes = isAbove ? .max : bytes
+        files = status.f_files > 0 ? UInt64(status.f_favail) : nil
+        isReadOnly = status.f_flag & UInt(ST_RDONLY) != 0
     }
 }

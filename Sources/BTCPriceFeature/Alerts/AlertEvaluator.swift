@@ -16,7 +16,7 @@ package enum PriceChange: Sendable, Hashable {
     }
 }
 
-/// What an alert tells of, and how often.
+/// When an alert fires, and how often.
 package struct AlertRule: Sendable, Hashable {
     package enum Condition: Sendable, Hashable {
         /// The price is higher.
@@ -50,9 +50,9 @@ package struct AlertRule: Sendable, Hashable {
     package var hold = Duration.zero
     /// How far back from its bound the price must be before the condition can begin to hold again, in percent of the bound.
     package var rearm = Price.zero
-    /// Whether it is told once only.
+    /// Whether the alert fires only once.
     package var isOnce = false
-    /// The shortest time from one telling to the next.
+    /// The shortest time from one firing to the next.
     package var pause = Duration.zero
     package var trust = Trust.lasting
 
@@ -82,13 +82,13 @@ package struct AlertState: Sendable, Hashable {
         case beyond
     }
 
-    /// `nil` before the first price that counts: an alert that begins beyond tells nothing.
+    /// `nil` before the first price that counts: an alert that begins beyond does not fire.
     package var position: Position?
-    /// When it was told last, milliseconds of the readings' clock.
-    package var told: Int64?
-    /// How often it was not told since then, because of ``AlertRule/pause``.
+    /// When it fired last, milliseconds of the readings' clock.
+    package var lastFired: Int64?
+    /// How often it has not fired since then, because of ``AlertRule/pause``.
     package var heldBack = 0
-    /// Whether it tells nothing more.
+    /// Whether it never fires again.
     package var isOver = false
 
     package init(position: Position? = nil) { self.position = position }
@@ -100,14 +100,14 @@ package struct AlertFiring: Sendable, Hashable {
     package let since: Int64
     /// Whether only unconfirmed prices say so.
     package let isUnconfirmed: Bool
-    /// How often it was not told before, because of ``AlertRule/pause``.
+    /// How often it did not fire before, because of ``AlertRule/pause``.
     package let heldBack: Int
 }
 
 /// Checks the readings of a price against a rule. A pure value.
 ///
-/// The condition is told when it begins to hold, and again only after it has not held. A reading says that it holds, that it does not, or
-/// neither: the last between the bound and ``AlertRule/rearm``. Without a price that counts, a reading changes nothing, unless the
+/// An alert fires when its condition begins to hold, and again only after it has not held. A reading says that it holds, that it does not,
+/// or neither, if the price is between the bound and ``AlertRule/rearm``. Without a price that counts, a reading changes nothing, unless the
 /// condition is ``AlertRule/Condition/stale(_:)``.
 package struct AlertEvaluator: Sendable {
     private static let buckets: Int64 = 60
@@ -125,7 +125,7 @@ package struct AlertEvaluator: Sendable {
 
     package init(_ rule: AlertRule, _ state: AlertState = AlertState()) { (self.rule, self.state) = (rule, state) }
 
-    /// - Returns: What to tell; `nil` for nothing.
+    /// - Returns: `nil` if it does not fire.
     package mutating func see(_ reading: AlertReading) -> AlertFiring? {
         guard !state.isOver, let said = says(reading) else { return nil }
         defer { note(reading) }
@@ -153,11 +153,11 @@ package struct AlertEvaluator: Sendable {
             state.position = .inside
             window = reading.price.map { [(bucket(reading.time), $0, $0)] } ?? []
         }
-        if let told = state.told, reading.time - told < rule.pause.wholeMilliseconds {
+        if let last = state.lastFired, reading.time - last < rule.pause.wholeMilliseconds {
             state.heldBack += 1
             return nil
         }
-        defer { (state.told, state.heldBack, state.isOver) = (reading.time, 0, rule.isOnce) }
+        defer { (state.lastFired, state.heldBack, state.isOver) = (reading.time, 0, rule.isOnce) }
         return AlertFiring(since: since, isUnconfirmed: isUnconfirmed, heldBack: state.heldBack)
     }
 

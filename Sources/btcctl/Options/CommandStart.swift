@@ -41,6 +41,26 @@ enum CommandStart {
     }
 }
 
+/// How a command ended.
+enum CommandEnd: Equatable {
+    case status(Int32)
+    case signal(Int32)
+
+    /// - Parameter status: As waitpid(2) sets it: the low seven bits are the signal; if they are 0, the exit status is above them.
+    init(waitStatus status: Int32) {
+        let signal = status & 0x7F
+        self = signal == 0 ? .status((status >> 8) & 0xFF) : .signal(signal)
+    }
+
+    /// `with status 3`, `by signal 9`
+    var text: String {
+        switch self {
+        case .status(let status): "with status \(status)"
+        case .signal(let number): "by signal \(number)"
+        }
+    }
+}
+
 /// A program whose output is read.
 struct RunningProgram {
     /// The longest output, bytes.
@@ -64,20 +84,14 @@ struct RunningProgram {
         descriptor = ends[0]
     }
 
-    /// How a program ended.
-    enum End: Equatable {
-        case status(Int32)
-        case signal(Int32)
-        /// It was killed at the deadline, or because of its output's length.
-        case late
-    }
-
     /// Waits for the end of the program. A signal that ends this process ends it, too.
     /// - Parameters:
     ///   - deadline: When it is killed.
     ///   - signals: The result of ``Signals/catchThem()``.
-    /// - Returns: Its standard output, and how it ended.
-    consuming func output(by deadline: ContinuousClock.Instant, _ signals: Int32) -> (output: [UInt8], end: End) {
+    /// - Returns: Its standard output, and how it ended; `nil` if it was killed at the deadline, or because of its output's length.
+    consuming func output(
+        by deadline: ContinuousClock.Instant, _ signals: Int32
+    ) -> (output: [UInt8], end: CommandEnd?) {
         var output: [UInt8] = []
         var isOpen = true
         while true {
@@ -103,7 +117,7 @@ struct RunningProgram {
             if count > 0 { output += buffer[..<count] } else { isOpen = count < 0 && errno == EINTR }
         }
         kill()
-        return (output, .late)
+        return (output, nil)
     }
 
     private func kill() {
@@ -114,15 +128,14 @@ struct RunningProgram {
 
     /// - Parameter options: Those of waitpid(2).
     /// - Returns: `nil` if it runs.
-    private func ended(_ options: Int32) -> End? {
+    private func ended(_ options: Int32) -> CommandEnd? {
         var status: Int32 = 0
         while true {
             let found = waitpid(process, &status, options)
             if found == 0 { return nil }
             if found < 0, errno == EINTR { continue }
-            // waitpid(2): the low seven bits are the signal; if they are 0, the exit status is above them. ECHILD: somebody else has it.
-            let signal = found < 0 ? 0 : status & 0x7F
-            return signal == 0 ? .status((status >> 8) & 0xFF) : .signal(signal)
+            // ECHILD: its status was collected elsewhere.
+            return CommandEnd(waitStatus: found < 0 ? 0 : status)
         }
     }
 }

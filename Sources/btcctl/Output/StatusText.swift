@@ -137,15 +137,20 @@ struct StatusText {
     }
 
     private func clock(_ clock: StatusMessage.Clock) -> String {
-        guard let difference = clock.difference else {
+        guard let difference = Self.difference(clock) else {
             return clock.state == .agrees
                 ? "agrees with most sources, within a minute"
                 : "not known: too few sources state the time, or they do not agree"
         }
+        return "\(difference); a history is kept by their time"
+    }
+
+    /// `2 h 0 min behind the time that 3 of 4 sources agree on`; `nil` if the clock does not differ.
+    static func difference(_ clock: StatusMessage.Clock) -> String? {
+        guard let difference = clock.difference else { return nil }
         let span = Table.text(.milliseconds(difference.magnitude))
         let side = difference > 0 ? "behind" : "ahead of"
-        return "\(span) \(side) the time that \(clock.sources ?? 0) of \(clock.known ?? 0) sources agree on; "
-            + "a history is kept by their time"
+        return "\(span) \(side) the time that \(clock.sources ?? 0) of \(clock.known ?? 0) sources agree on"
     }
 
     private func ticks(_ status: StatusMessage) -> String {

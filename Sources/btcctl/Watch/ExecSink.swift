@@ -181,10 +181,6 @@ struct ExecSink: WatchSink {
     private mutating func tell(ended status: Int32) {
         defer { lastStatus = status }
         guard status != 0, status != lastStatus else { return }
-        // waitpid(2): the low seven bits are the signal; if they are 0, the exit status is above them.
-        let signal = status & 0x7F
-        Output.complain(
-            "btcctl: the command ended "
-                + (signal == 0 ? "with status \((status >> 8) & 0xFF)" : "by signal \(signal)"))
+        Output.complain("btcctl: the command ended \(CommandEnd(waitStatus: status).text)")
     }
 }

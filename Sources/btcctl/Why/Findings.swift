@@ -70,25 +70,15 @@ extension Findings {
                 path = connection.path
                 answers = Answers(status: try connection.getStatus())
                 // What else it says is used if it comes in time. A follower's socket has no such methods.
-                let isInTime = { begun.duration(to: clock.now) < Self.replies }
-                if isInTime() {
-                    answers?.sources =
-                        try Connecting.optional { () throws(ClientError) in
-                            try connection.listSources(nil)
-                        } ?? []
+                func list<Element>(
+                    _ call: (inout PriceConnection) throws(ClientError) -> [Element]
+                ) throws(ClientError) -> [Element] {
+                    guard begun.duration(to: clock.now) < Self.replies else { return [] }
+                    return try Connecting.optional { () throws(ClientError) in try call(&connection) } ?? []
                 }
-                if isInTime() {
-                    answers?.currencies =
-                        try Connecting.optional { () throws(ClientError) in
-                            try connection.listCurrencies()
-                        } ?? []
-                }
-                if isInTime() {
-                    answers?.events =
-                        try Connecting.optional { () throws(ClientError) in
-                            try connection.events(EventQuery())
-                        } ?? []
-                }
+                answers?.sources = try list { connection throws(ClientError) in try connection.listSources(nil) }
+                answers?.currencies = try list { connection throws(ClientError) in try connection.listCurrencies() }
+                answers?.events = try list { connection throws(ClientError) in try connection.events(EventQuery()) }
             }
             daemon = answers.map { .success($0) } ?? .failure(.unreachable([]))
         } catch {
@@ -147,10 +137,10 @@ extension Findings {
             }
             let reason =
                 switch end {
-                case .late: "takes too long"
+                case nil: "takes too long"
                 case .status(ExitStatus.usage): "is not known to it: is it older?"
-                case .status(let status): "printed nothing that is understood, and ended with status \(status)"
                 case .signal(let number): "was ended by signal \(number)"
+                case .status(let status): "printed nothing that is understood, and ended with status \(status)"
                 }
             return .failure(ProgramFailure(reason: "\(words[0]) --diagnose \(reason)."))
         } catch {

@@ -27,7 +27,7 @@ struct WhyReport {
     typealias Line = DiagnosisMessage.Check
 
     private static let mostLines = 10
-    /// A daemon that was restarted is told of as long as it runs for less, milliseconds.
+    /// A restart is reported until the daemon has run for this time, milliseconds.
     private static let young: Int64 = 600_000
 
     private(set) var state = State.noDaemon
@@ -137,10 +137,12 @@ struct WhyReport {
                 }
             add("updates", "The updates are paused\(StatusText.cause(of: status.ticking)).", advice: advice)
         }
-        if let clock = clockText(status.clock), groups.contains(where: { $0.kind == .clock }) { addClock(clock) }
+        let clock = StatusText.difference(status.clock).map { "This machine's clock is \($0)." }
+        let isClockBlamed = groups.contains { $0.kind == .cause(.clock) }
+        if let clock, isClockBlamed { addClock(clock) }
         for group in groups where group.isGeneral(least) { add(group, of: exchanges.count) }
         add(price)
-        if let clock = clockText(status.clock), !groups.contains(where: { $0.kind == .clock }) { addClock(clock) }
+        if let clock, !isClockBlamed { addClock(clock) }
         addProgram(findings) { $0.subject == "disk" }
         addStore(status.store)
         for group in groups where !group.isGeneral(least) { add(group, of: exchanges.count) }
@@ -203,12 +205,6 @@ struct WhyReport {
                 ? nil : "Don't rely on it: 'btcctl sources -v' shows who says what, and --confirmed refuses it.")
     }
 
-    private func clockText(_ clock: StatusMessage.Clock) -> String? {
-        guard clock.state == .differs, let difference = clock.difference else { return nil }
-        return "This machine's clock is \(Table.text(.milliseconds(difference.magnitude))) "
-            + "\(difference > 0 ? "behind" : "ahead of") the time that \(clock.sources ?? 0) of \(clock.known ?? 0) sources agree on."
-    }
-
     private mutating func addClock(_ text: String) {
         add("clock", text, advice: "Set it: 'timedatectl set-ntp true' keeps it right.")
     }
@@ -224,11 +220,7 @@ struct WhyReport {
     /// Why some sources give no price.
     private struct Trouble {
         enum Kind: Hashable {
-            case name
-            case network
-            case proxy
-            case certificate
-            case clock
+            case cause(PriceLoadingError.Cause)
             case limited
             case refused
             case silent
@@ -258,12 +250,11 @@ struct WhyReport {
                 let reason =
                     kind == .contradicted
                     ? report.claim?.contradictedBy.listed ?? "" : report.lastFailure?.reason ?? "from before the start"
-                troubles.append(Trouble(kind: kind, reason: reason, host: Self.host(report.address)))
+                troubles.append(
+                    Trouble(kind: kind, reason: reason, host: WebAddress(report.address)?.host ?? report.address))
             }
             troubles[place].names.append(report.name)
-            troubles[place].until = max(
-                troubles[place].until ?? Timestamp(milliseconds: .min),
-                report.cooldownUntil ?? Timestamp(milliseconds: .min))
+            troubles[place].until = [troubles[place].until, report.cooldownUntil].compactMap(\.self).max()
         }
         return troubles.enumerated().sorted {
             ($1.element.names.count, $0.offset) < ($0.element.names.count, $1.offset)
@@ -279,41 +270,29 @@ struct WhyReport {
         case .refused: return .refused
         case .failing, .resting, .probing: break
         }
-        switch report.lastFailure?.cause {
-        case .name: return .name
-        case .network: return .network
-        case .proxy: return .proxy
-        case .certificate: return .certificate
-        case .clock: return .clock
-        case nil: break
-        }
         guard let failure = report.lastFailure else { return nil }
+        if let cause = failure.cause { return .cause(cause) }
         return failure.kind == "timed-out" ? .silent : .other(failure.reason)
-    }
-
-    private static func host(_ address: String) -> String {
-        let authority = address.split(separator: "/", omittingEmptySubsequences: false).dropFirst(2).first ?? ""
-        return String(authority.prefix { $0 != ":" })
     }
 
     private mutating func add(_ trouble: Trouble, of count: Int) {
         let who = trouble.names.count == count && count > 1 ? "all \(count) exchanges" : trouble.names.listed
         let (text, advice): (String, String) =
             switch trouble.kind {
-            case .name:
+            case .cause(.name):
                 (
                     "The names of \(who) can't be resolved.",
                     "Does a name server respond? See /etc/resolv.conf, and try 'getent hosts \(trouble.host)'."
                 )
-            case .network:
+            case .cause(.network):
                 ("No connection to \(who): \(trouble.reason)", "Is the network up? See 'ip route' and the firewall.")
-            case .proxy: ("Through the proxy, \(who): \(trouble.reason)", "Does the proxy run? See proxy.url.")
-            case .certificate:
+            case .cause(.proxy): ("Through the proxy, \(who): \(trouble.reason)", "Does the proxy run? See proxy.url.")
+            case .cause(.certificate):
                 (
                     "The certificate of \(who) is not accepted: \(trouble.reason)",
                     "Is ca-certificates installed, or does something on the way replace certificates (tls.ca-file)?"
                 )
-            case .clock:
+            case .cause(.clock):
                 (
                     "By this machine's clock, the certificate of \(who) is not valid: \(trouble.reason)",
                     "Set the clock: 'timedatectl set-ntp true' keeps it right."
