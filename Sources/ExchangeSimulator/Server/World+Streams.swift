@@ -127,16 +127,18 @@ extension World {
     /// Makes a trade on each venue and notifies the streams.
     /// - Returns: Whether a stream listens.
     private func trade() -> Bool {
-        let (trades, listeners) = state.withLock { state in
-            guard !state.listeners.isEmpty else {
-                state.isTrading = false
-                return ([VenueName: [Trade]](), [NIOLoopBound<StreamHandler>]())
+        sending.withLock { _ in
+            let (trades, listeners) = state.withLock { state in
+                guard !state.listeners.isEmpty else {
+                    state.isTrading = false
+                    return ([VenueName: [Trade]](), [NIOLoopBound<StreamHandler>]())
+                }
+                let listeners = state.listeners.sorted { $0.key < $1.key }.map(\.value)
+                return (state.trade(), listeners)
             }
-            let listeners = state.listeners.sorted { $0.key < $1.key }.map(\.value)
-            return (state.trade(), listeners)
+            for listener in listeners { listener.value.receive(trades) }
+            return !listeners.isEmpty
         }
-        for listener in listeners { listener.value.receive(trades) }
-        return !listeners.isEmpty
     }
 }
 

@@ -44,6 +44,8 @@ final class World: Sendable {
     }
 
     let state: Mutex<State>
+    /// Held while a trade is sent to the streams, so that all of them get it or none.
+    let sending = Mutex(())
     /// The number of trades per second while a stream listens.
     let tradesPerSecond: Double
     private let begun = ContinuousClock.now
@@ -54,14 +56,16 @@ final class World: Sendable {
     }
 
     func set(_ script: FaultScript) {
-        state.withLock { state in
-            state.script = script
-            state.scriptSince = .now
-            state.numbers = [:]
-            state.pairNumbers = [:]
-            state.candleNumbers = [:]
-            state.upgrades = [:]
-            state.generation += 1
+        sending.withLock { _ in
+            state.withLock { state in
+                state.script = script
+                state.scriptSince = .now
+                state.numbers = [:]
+                state.pairNumbers = [:]
+                state.candleNumbers = [:]
+                state.upgrades = [:]
+                state.generation += 1
+            }
         }
     }
 
