@@ -1,6 +1,6 @@
 # Start with `make run` and `make test`.
 
-PRODUCTS = btc-priced btcctl btc-price-http btc-price-fleet exchange-simulator
+PRODUCTS = btc-priced btcctl btc-price-http btc-price-fleet btc-price-alert exchange-simulator
 FORMATTED = Package.swift Sources Tests Fuzz
 
 .PHONY: build run demo install uninstall image dist deb arm64 test test-unit test-system test-package test-flaky soak test-deep bench format lint clean

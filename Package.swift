@@ -45,7 +45,7 @@ let package = Package(
     name: "btc-priced",
     products: libFuzzer != nil
         ? []
-        : ["btc-priced", "btcctl", "btc-price-http", "btc-price-fleet", "exchange-simulator"].map {
+        : ["btc-priced", "btcctl", "btc-price-http", "btc-price-fleet", "btc-price-alert", "exchange-simulator"].map {
             .executable(name: $0, targets: [$0])
         },
     dependencies: [
@@ -58,7 +58,8 @@ let package = Package(
     targets: [
         // The programs that hold their own code.
         program(
-            "btcctl", ["BTCPriceCore", "BTCPriceFeature", "BTCPriceSocket", "CommandLine"], linkerSettings: staticPIE),
+            "btcctl", ["BTCPriceCore", "BTCPriceFeature", "BTCPriceSocket", "CommandLine", "Files"],
+            linkerSettings: staticPIE),
         program(
             "btc-price-http",
             [
@@ -72,7 +73,14 @@ let package = Package(
         program(
             "btc-price-fleet",
             [
-                "BTCPriceCore", "BTCPriceSocket", "CLinux", "CMosquitto", "COpenSSL", "CommandLine", "Systemd",
+                "BTCPriceCore", "BTCPriceSocket", "CLinux", "CMosquitto", "COpenSSL", "CommandLine", "Files", "Systemd",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+            ]),
+        program(
+            "btc-price-alert",
+            [
+                "BTCPriceCore", "BTCPriceFeature", "BTCPriceSocket", "CommandLine", "Configuration", "Files", "Systemd",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ]),
@@ -86,7 +94,7 @@ let package = Package(
             name: "BTCPriceDaemon",
             dependencies: [
                 "BTCPriceCore", "BTCPriceFeature", "BTCPriceNetworking", "BTCPricePersistence", "BTCPriceSocket",
-                "CLinux", "CommandLine", "Configuration", "Systemd",
+                "CLinux", "CommandLine", "Configuration", "Files", "Systemd",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],
@@ -104,11 +112,11 @@ let package = Package(
             resources: [.embedInCode("Exchanges/exchanges.toml"), .embedInCode("Exchanges/reference-rates.toml")],
             swiftSettings: ours),
         .target(
-            name: "BTCPricePersistence", dependencies: ["BTCPriceCore", "BTCPriceSocket", "CSQLite"],
+            name: "BTCPricePersistence", dependencies: ["BTCPriceCore", "BTCPriceSocket", "CSQLite", "Files"],
             swiftSettings: ours),
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
 
-        .target(name: "Configuration", dependencies: ["CommandLine"], swiftSettings: ours),
+        .target(name: "Configuration", dependencies: ["Files"], swiftSettings: ours),
 
         // Shared by the programs.
         .target(
@@ -121,6 +129,7 @@ let package = Package(
         .target(name: "BTCPriceFeature", dependencies: ["BTCPriceCore"], swiftSettings: ours),
         .target(name: "BTCPriceCore", swiftSettings: ours),
         .target(name: "CommandLine", dependencies: ["BTCPriceCore"], swiftSettings: ours),
+        .target(name: "Files", dependencies: ["BTCPriceCore"], swiftSettings: ours),
         .target(
             name: "Systemd", dependencies: ["CSystemd", .product(name: "Logging", package: "swift-log")],
             swiftSettings: ours),
@@ -169,7 +178,7 @@ let package = Package(
                 .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOEmbedded", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"), .product(name: "NIOWebSocket", package: "swift-nio"),
             ]),
-        test("BTCPricePersistence", ["BTCPriceCore", "TestSupport"]),
+        test("BTCPricePersistence", ["BTCPriceCore", "Files", "TestSupport"]),
         test("BTCPriceFeature", ["BTCPriceCore", "TestSupport"]),
         test("CommandLine", ["TestSupport"]),
         test(
@@ -186,6 +195,9 @@ let package = Package(
                 "BTCPriceCore", "BTCPriceSocket", "CommandLine", "TestSupport",
                 .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOHTTP1", package: "swift-nio"),
             ]),
+        test(
+            "btc-price-alert",
+            ["BTCPriceCore", "BTCPriceFeature", "BTCPriceSocket", "Configuration", "TestSupport"]),
         test("btc-price-fleet", ["BTCPriceCore", "BTCPriceSocket", "TestSupport"]),
         test("ExchangeSimulator", ["TestSupport"]),
         test(

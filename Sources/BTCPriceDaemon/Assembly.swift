@@ -3,6 +3,7 @@ import BTCPriceNetworking
 import BTCPricePersistence
 import BTCPriceSocket
 import Configuration
+import Files
 import Glibc
 import Logging
 import Systemd

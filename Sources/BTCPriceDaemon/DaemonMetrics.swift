@@ -1,6 +1,7 @@
 import BTCPriceCore
 import BTCPricePersistence
 import BTCPriceSocket
+import Files
 import Glibc
 
 /// The daemon's metrics for a monitoring system. No label comes from outside: no error texts, no names of clients, no addresses.

@@ -4,6 +4,7 @@ import BTCPricePersistence
 import BTCPriceSocket
 import CLinux
 import Configuration
+import Files
 import Glibc
 
 /// `btc-priced --diagnose`: what a daemon with these settings would meet on this machine. It changes nothing, and sends no request.

@@ -2,6 +2,7 @@ import BTCPriceCore
 import BTCPriceNetworking
 import CommandLine
 import Configuration
+import Files
 import Systemd
 
 /// `btc-priced --try NAME [FILE]`

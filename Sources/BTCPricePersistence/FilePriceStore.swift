@@ -1,5 +1,6 @@
 package import BTCPriceCore
 import Dispatch
+import Files
 import Synchronization
 
 /// Keeps the last valid quote in two files with the same content.

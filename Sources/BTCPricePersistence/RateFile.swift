@@ -1,6 +1,7 @@
 package import BTCPriceCore
 import BTCPriceSocket
 import Dispatch
+import Files
 import Synchronization
 
 /// Keeps the reference rates over a restart and a reboot, in `reference-rates.json` in the state directory, and those of past days in

@@ -1,6 +1,6 @@
 extension Program {
     /// The first argument of the calls that a shell makes for its completions; the words of the command line follow.
-    static let completing = "---complete"
+    package static let completing = "---complete"
 
     /// What can stand in place of the last word: a line for each candidate, with its help after a tab; or `:files`, `:directories`.
     func completions(_ words: [String]) -> String {

@@ -61,7 +61,7 @@ package struct Program: Sendable {
     }
 
     /// The place of the command's name: the first word that is neither an option nor the value of one.
-    func place(ofCommandIn arguments: [String]) -> Int? {
+    package func place(ofCommandIn arguments: [String]) -> Int? {
         guard !command.commands.isEmpty else { return nil }
         var place = 0
         while place < arguments.count {

@@ -1,5 +1,4 @@
-import CommandLine
-import Glibc
+import Files
 
 /// The parsed configuration file: the names of the settings, with their values and line numbers.
 package struct ConfigurationFile {
@@ -29,14 +28,9 @@ package struct ConfigurationFile {
 
     /// The files of a directory, `*.toml`, in the order of their names; none if it can't be read.
     package static func paths(in directory: String) -> [String] {
-        guard let entries = opendir(directory) else { return [] }
-        defer { closedir(entries) }
-        var names: [String] = []
-        while let entry = readdir(entries) {
-            names.append(
-                withUnsafeBytes(of: &entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) })
+        FileSystem.names(in: directory).filter { $0.hasSuffix(".toml") && !$0.hasPrefix(".") }.sorted().map {
+            "\(directory)/\($0)"
         }
-        return names.filter { $0.hasSuffix(".toml") && !$0.hasPrefix(".") }.sorted().map { "\(directory)/\($0)" }
     }
 
     /// A path that stands for no file.

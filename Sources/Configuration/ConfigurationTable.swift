@@ -35,6 +35,22 @@ package struct ConfigurationTable: Sendable {
         return text
     }
 
+    /// A text, or a whole number as a text.
+    package func word(_ key: String) throws(SettingsError) -> String? {
+        switch value(key) {
+        case nil: return nil
+        case .text(let text): return text
+        case .integer(let number): return "\(number)"
+        default: throw error(key, "must be a text in quotation marks, or a whole number")
+        }
+    }
+
+    package func flag(_ key: String) throws(SettingsError) -> Bool? {
+        guard let value = value(key) else { return nil }
+        guard case .flag(let isOn) = value else { throw error(key, "must be true or false") }
+        return isOn
+    }
+
     package func required(_ key: String, example: String) throws(SettingsError) -> String {
         guard let text = try text(key) else { throw error(nil, "it has no \(key): write \(key) = \(example)") }
         return text

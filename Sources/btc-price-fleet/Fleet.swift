@@ -4,6 +4,7 @@ import CMosquitto
 import COpenSSL
 import CommandLine
 import Dispatch
+import Files
 import Glibc
 import Logging
 import Synchronization

@@ -6,7 +6,8 @@ enum BTCCtl {
     static let verbs = [
         Current.verb, Watch.verb, Top.verb, Wait.verb, Convert.verb, History.verb, At.verb, ChartView.verb,
         Report.statusVerb,
-        Report.sourcesVerb, Report.currenciesVerb, Events.verb, Why.verb, Check.verb, Metrics.verb, AgentServer.verb,
+        Report.sourcesVerb, Report.currenciesVerb, Events.verb, Alerts.verb, Why.verb, Check.verb, Metrics.verb,
+        AgentServer.verb,
         Control.pauseVerb,
         Control.resumeVerb, Control.retryVerb, Control.sourceVerb,
     ]
@@ -31,7 +32,8 @@ enum BTCCtl {
             "tail": "watch", "stream": "watch", "calc": "convert", "candles": "history", "ohlc": "history",
             "graph": "chart", "screen": "top", "dashboard": "top", "plot": "chart", "info": "status", "list": "sources",
             "exchanges": "sources",
-            "log": "events", "incidents": "events", "diagnose": "why", "doctor": "why", "disable": "source",
+            "log": "events", "incidents": "events", "alerts": "alert", "alarm": "alert", "notify": "alert",
+            "diagnose": "why", "doctor": "why", "disable": "source",
             "enable": "source", "stop": "pause",
             "start": "resume", "continue": "resume",
         ])
@@ -41,6 +43,7 @@ enum BTCCtl {
     /// - Returns: The exit status.
     static func main(arguments: [String]) -> Int32 {
         Output.holdStandardDescriptors()
+        if let words = Alerts.arguments(in: arguments) { return Alerts.run(words) }
         Signals.catchPipes()
         // Without a command, a terminal shows the overview. A program that reads the output gets the help text, as in earlier versions.
         if arguments.isEmpty, isatty(STDOUT_FILENO) == 1 { return Overview.run() }

@@ -1,4 +1,5 @@
 import BTCPriceCore
+import Files
 import FoundationEssentials
 import Glibc
 import Synchronization

@@ -77,7 +77,7 @@ def _():
 
 @scenario("an error in a command line shows its control characters, and does not send them to the terminal")
 def _():
-    for name in ("btc-priced", "btcctl", "btc-price-http", "btc-price-fleet", "exchange-simulator"):
+    for name in ("btc-priced", "btcctl", "btc-price-http", "btc-price-fleet", "btc-price-alert", "exchange-simulator"):
         done = subprocess.run([BINARIES / name, "--\x1b[31mred"], capture_output=True, text=True, timeout=20)
         equal(done.returncode, 64, name)
         assert "\\u{1b}[31mred" in done.stderr and "\x1b" not in done.stderr + done.stdout, done

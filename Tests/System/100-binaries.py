@@ -59,9 +59,9 @@ def _():
     return size("btc-priced")
 
 
-@scenario("the gateway's and the fleet's binaries contain none of them either")
+@scenario("the satellites' binaries contain none of them either")
 def _():
-    for program in ("btc-price-http", "btc-price-fleet"):
+    for program in ("btc-price-http", "btc-price-fleet", "btc-price-alert"):
         is_bare(program)
     return size("btc-price-http")
 

@@ -31,7 +31,7 @@ class Room:
         for name in ("notify-send", "bitcoind"):
             # A stand-in for another program. Only its arguments count.
             self.file(f"bin/{name}", f'#!/bin/sh\nprintf "%s|" "$(basename "$0")" "$@" >>{self.home}/called; echo >>{self.home}/called\n').chmod(0o755)
-        for name in ("btcctl", "btc-priced"):
+        for name in ("btcctl", "btc-priced", "btc-price-alert"):
             os.symlink(BINARIES / name, self.home / "bin" / name)
         python = os.environ.get("VARLINK_PYTHON")
         if python:
@@ -142,6 +142,19 @@ def alarm(room, text):
     os.unlink(room.home / "called")
     room.simulator.faults("* always price 68901.23")
     wait_until(lambda: btcctl(room.place, "current", "--raw").out == "68901.23\n", what="the price from before")
+
+
+def alerts(room, text):
+    status, out, err = room.run(text)
+    equal((status, err), (0, ""))
+    contains(room.run("btcctl alert list")[1], "stale: no fresh price in USD for 5 min\n")
+    (room.home / ".config/btc-priced/alerts.toml").unlink()
+
+
+def alert_file(room, text):
+    room.file(".config/btc-priced/alerts.toml", text)
+    contains(room.run("btcctl alert list")[1], "low: below $60,000.00; again after 1 % back, at most every 60 min\n")
+    (room.home / ".config/btc-priced/alerts.toml").unlink()
 
 
 def convert(room, text):
@@ -329,7 +342,7 @@ IN_BROKERS = elsewhere("Tests/System/lib/brokers.py", 'documented(f"/etc/mosquit
 IN_MACHINES = elsewhere("Tests/System/200-package.py", 'do("systemctl enable")', 'do("journalctl")', 'do("install -d")', 'do("editor")')
 WHOLE = [
     ("README.md", "$ btcctl current\nAug 25, 14:30 - $68,901.23\nFailed", readme_stale), ("README.md", "$ btcctl current\n", readme_current),
-    ("README.md", "$ btcctl watch\n", readme_watch), ("README.md", "$ btcctl watch --above", alarm),
+    ("README.md", "$ btcctl watch\n", readme_watch), ("README.md", "sudo apt install ./.build/deb/btc-price-alert", elsewhere("Tests/System/255-alerts.py", '"alert", "add"', '"dpkg", "-i"')),
     ("README.md", '"custom/btc"', bar_line), ("README.md", "if price=", a_script),
     ("README.md", "$ btcctl chart", readme_history), ("configuration.md", "sqlite3 ", with_sqlite3),
     ("charts.md", "$ btcctl chart", elsewhere("Tests/System/240-history.py", "btcctl chart --span 7d", "--candles --ascii", "(40, 80, 120, 200)")),
@@ -340,7 +353,7 @@ WHOLE = [
     ("fleet.md", "listener ", IN_BROKERS), ("fleet.md", "# A publisher writes", IN_BROKERS), ("fleet.md", "pattern read", IN_BROKERS),
     ("interface.md", "S=UNIX", with_socat), ("interface.md", "S=/run", elsewhere("Tests/System/200-package.py", "varlinkctl")),
     ("interface.md", "S=unix:", pythons_varlink), ("programs.md", "btcctl check", elsewhere("Tests/System/066-work.py", 'check("--confirmed"')),
-    ("programs.md", "btcctl at --csv", elsewhere("Tests/System/066-work.py", '"--csv", "-"')),
+    ("programs.md", "btcctl alert", alerts), ("btc-price-alert.1", "[alert.low]", alert_file), ("programs.md", "btcctl at --csv", elsewhere("Tests/System/066-work.py", '"--csv", "-"')),
     ("programs.md", "btcctl history", elsewhere("Tests/System/066-work.py", '"--ledger", "hledger"')), ("programs.md", "curl -sf", with_curl),
     ("README.md", "make run ", elsewhere("Tests/System/110-run.py", '"scripts" / "run"')),
     ("README.md", "sudo apt install ./.build/deb/btc-price-http", IN_HTTP),

@@ -11,35 +11,11 @@ import struct
 from lib.brokers import *
 from lib import examples
 from lib.gateway import get
-from lib.machine import base, on_each
+from lib.machine import (
+    CONFIGURATION, CONFIGURATION_PATH, PORT, UNIT, base, configure, current, fresh_price, on_each, package, start_exchange, stop_exchange)
 
-PORT = 18000
-CONFIGURATION = f"""sources = ["binance", "coinbase"]
-source.binance.url = "http://127.0.0.1:{PORT}"
-source.coinbase.url = "http://127.0.0.1:{PORT + 2}"
-"""
-CONFIGURATION_PATH = "/etc/btc-priced/config.toml"
 # The shipped time of the watchdog is 30 s. Only this wait is shorter here.
 QUICK_WATCHDOG = "[Service]\nWatchdogSec=3\n"
-UNIT = "btc-priced.service"
-
-
-def package(version=None, name="btc-priced"):
-    """A package that `make deb` has built; with `version`, one to upgrade to."""
-    found = [p for p in (ROOT / ".build" / "deb").glob(f"{name}_*.deb")]
-    if not found:
-        raise Skip("there is no package: make deb")
-    if version is None:
-        return found[0]
-    folder = tempfile.mkdtemp(prefix="btc-priced-deb-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    subprocess.run(["dpkg-deb", "-R", found[0], f"{folder}/tree"], check=True)
-    control = Path(folder, "tree", "DEBIAN", "control")
-    control.write_text(re.sub(r"(?m)^Version: .*$", f"Version: {version}", control.read_text()))
-    path = Path(folder, f"{name}_{version}.deb")
-    subprocess.run(["dpkg-deb", "--root-owner-group", "-Zgzip", "-z1", "-b", f"{folder}/tree", path], check=True, capture_output=True)
-    return path
-
 
 class Watching:
     """btcctl watch in the machine, with its states."""
@@ -60,32 +36,6 @@ class Watching:
     def stop(self):
         self.process.kill()
         self.process.wait()
-
-
-def current(machine, *arguments):
-    done = machine.run("btcctl", "current", "--json", *arguments, check=False)
-    return json.loads(done.stdout) if done.stdout else {}
-
-
-def fresh_price(machine, seconds=10):
-    return wait_until(
-        lambda: (s := current(machine)).get("freshness") == "fresh" and s, seconds=seconds, every=0.05,
-        what=lambda: f"a fresh price; {machine.run('journalctl', '--no-pager', '-n', '20', '-u', UNIT).stdout}")
-
-
-def start_exchange(machine):
-    # A new name each time, because systemd may not have released the last one yet.
-    machine.exchange = f"exchange-{time.monotonic_ns()}"
-    machine.sh(f"systemd-run -q --collect --unit={machine.exchange} /opt/exchange-simulator --port {PORT}")
-    wait_until(lambda: "ready" in machine.journal("-u", machine.exchange), what="the exchange", every=0.05)
-
-
-def stop_exchange(machine):
-    machine.systemctl("stop", machine.exchange)
-
-
-def configure(machine, text=CONFIGURATION):
-    machine.write(CONFIGURATION_PATH, text)
 
 
 def main_pid(machine):

@@ -6,7 +6,7 @@ import sys
 
 from lib.btcpriced import *
 
-PROGRAMS = ["btc-priced", "btcctl", "btc-price-http", "btc-price-fleet"]
+PROGRAMS = ["btc-priced", "btcctl", "btc-price-http", "btc-price-fleet", "btc-price-alert"]
 
 
 def shell(*arguments, **environment):
@@ -91,17 +91,17 @@ def _():
         shell("rpmbuild", "-bb", "--nodeps", "--define", f"_topdir {folder}", "--define", f"_sourcedir {ROOT}/.build/dist", "--define",
               f"binaries {BINARIES}", "packaging/btc-priced.spec")
         built = sorted(Path(folder).glob("RPMS/*/*.rpm"))
-        equal([re.sub(r"-\d.*", "", path.name) for path in built], ["btc-price-fleet", "btc-price-http", "btc-priced"])
+        equal([re.sub(r"-\d.*", "", path.name) for path in built], ["btc-price-alert", "btc-price-fleet", "btc-price-http", "btc-priced"])
         assert all(f"-{VERSION}-1" in path.name for path in built), built
-        needed = shell("rpm", "-qp", "--requires", built[2])
+        needed = shell("rpm", "-qp", "--requires", built[-1])
         assert "libsqlite3.so.0" in needed and "libssl.so.3" in needed and "libsystemd.so.0" in needed, needed
         shell("rpm", "--root", f"{folder}/root", "--nodeps", "--noscripts", "-i", *built)
         shell("make", "install", f"DESTDIR={folder}/ours", "prefix=/usr")
         ours = set(files(f"{folder}/ours"))
-        theirs = {re.sub(rf"(/man\d/.*)\.gz$|(?<=btc-price-)(http|fleet)-{VERSION}(?=/)", r"\1\2", name) for name in files(f"{folder}/root")}
+        theirs = {re.sub(rf"(/man\d/.*)\.gz$|(?<=btc-price-)(http|fleet|alert)-{VERSION}(?=/)", r"\1\2", name) for name in files(f"{folder}/root")}
         equal({name for name in ours - theirs}, set())
         equal({name for name in theirs - ours if ".rpmdb/" not in name and not name.startswith("var/lib/rpm/")},
-              {f"usr/share/licenses/btc-price-{part}/{name}" for part in ("http", "fleet") for name in ("LICENSE", "THIRD-PARTY")})
+              {f"usr/share/licenses/btc-price-{part}/{name}" for part in ("http", "fleet", "alert") for name in ("LICENSE", "THIRD-PARTY")})
         equal(shell(f"{folder}/root/usr/bin/btcctl", "--version"), f"btcctl {FULL_VERSION}\n")
         return ", ".join(f"{path.name} {path.stat().st_size >> 10} KiB" for path in built)
 

@@ -182,12 +182,8 @@ import Testing
         #expect(alarm.next()?.event.condition == .change)
     }
 
-    private func event(_ value: String) -> ExecEvent {
-        ExecEvent(message: StateMessage(instance: "i", state: state(value)), condition: .above)
-    }
-
     @Test func `a command receives all values`() {
-        let variables = event("68901.23").environment(model(state("68901.23")), previous: 1, at: now)
+        let variables = state("68901.23").variables(model(state("68901.23")), previous: 1, condition: "above", at: now)
         #expect(
             variables.map { "\($0.name)=\($0.value)" } == [
                 "BTCCTL_VALUE=68901.23", "BTCCTL_PRICE=$68,901.23", "BTCCTL_PREVIOUS_VALUE=1", "BTCCTL_CURRENCY=USD",

@@ -125,6 +125,9 @@ package struct AlertEvaluator: Sendable {
 
     package init(_ rule: AlertRule, _ state: AlertState = AlertState()) { (self.rule, self.state) = (rule, state) }
 
+    /// Takes in a price of the past, from which a change is measured. Nothing fires.
+    package mutating func prime(_ reading: AlertReading) { note(reading) }
+
     /// - Returns: `nil` if it does not fire.
     package mutating func see(_ reading: AlertReading) -> AlertFiring? {
         guard !state.isOver, let said = says(reading) else { return nil }

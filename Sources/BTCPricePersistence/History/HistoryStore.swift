@@ -1,6 +1,7 @@
 package import BTCPriceCore
 import CSQLite
 import Dispatch
+import Files
 import Synchronization
 
 /// Keeps candles in an SQLite database, on a queue of its own, so that a slow disk delays no tick.

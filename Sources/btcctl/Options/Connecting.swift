@@ -1,4 +1,5 @@
 import BTCPriceSocket
+import CommandLine
 import Glibc
 
 /// The daemon to call, as the command line names it.

@@ -165,80 +165,28 @@ extension ParsedLine {
     /// - Parameter code: The currency of the price, if it is known.
     func condition(in code: String? = nil) throws(UsageError) -> PriceCondition {
         var condition = PriceCondition()
-        func take(_ text: some StringProtocol, _ example: String) throws(UsageError) -> Price {
-            let (price, currency) = try positive(text, example)
-            guard let currency else { return price }
+        func take(_ currency: Currency?) throws(UsageError) {
+            guard let currency else { return }
             if let other = condition.currency, other != currency {
                 throw UsageError("the conditions are in \(other) and \(currency): write both in one currency")
             }
             condition.currency = currency
+        }
+        func bound(_ text: String) throws(UsageError) -> Price {
+            let (price, currency) = try positive(text, "70000, 70k or $70,000.50")
+            try take(currency)
             return price
         }
-        let example = "70000, 70k or $70,000.50"
-        condition.above = try value(.above) { text throws(UsageError) in try take(text, example) }
-        condition.below = try value(.below) { text throws(UsageError) in try take(text, example) }
+        condition.above = try value(.above, bound)
+        condition.below = try value(.below, bound)
         condition.change = try value(.change) { text throws(UsageError) in
-            guard text.hasSuffix("%") else { return .amount(try take(text, "2% or 500")) }
-            guard let percent = Price(String(text.dropLast())), percent > 0 else {
-                _ = try positive(text.dropLast(), "2% or 500")
-                throw UsageError("it is a positive number such as 2% or 500")
-            }
-            return .percent(percent)
+            let (value, isPercent, currency) = try movement(text)
+            try take(currency)
+            return isPercent ? .percent(value) : .amount(value)
         }
         if let code, let mistake = condition.mistake(in: code) { throw UsageError(mistake) }
         return condition
     }
-}
-
-/// Reads a currency: a code of three letters, or a sign such as `€`. Accepts unknown codes, because a newer daemon may know them.
-func currencyCode(_ text: String) throws(UsageError) -> String {
-    if let sign = Currency.known.first(where: { $0.symbol == text }) { return sign.rawValue }
-    guard text.utf8.count == 3, text.allSatisfy({ $0.isASCII && $0.isLetter }) else {
-        throw UsageError(
-            "it is a code of three letters, such as EUR"
-                + (text.contains(",") ? "; only 'btcctl watch' takes several, and 'btcctl currencies' shows all" : ""))
-    }
-    if let successor = Currency.successor(of: text.uppercased()) {
-        throw UsageError("\(text.uppercased()) was replaced by \(successor): write that")
-    }
-    return text.uppercased()
-}
-
-/// Reads a positive amount of money.
-/// - Returns: The amount, and the currency that it names; `nil` for none.
-private func positive(_ text: some StringProtocol, _ example: String) throws(UsageError) -> (Price, Currency?) {
-    let isNamed = Amount(text) != nil
-    guard let amount = Amount(text, unit: .money(.usd)) else {
-        let reason = text.contains(where: \.isNumber) ? Amount.mistake(in: text) : ""
-        throw UsageError(reason.isEmpty ? "it is a positive number such as \(example)" : reason)
-    }
-    guard case .money(let currency) = amount.unit else {
-        throw UsageError("it is an amount of money, such as \(example)")
-    }
-    guard amount.value > 0 else { throw UsageError("it is a positive number such as \(example)") }
-    return (amount.value, isNamed ? currency : nil)
-}
-
-/// Reads a duration: a number of seconds, or numbers with the units ms, s, m, min, h, d, w and y (365 days).
-func duration(_ text: String) throws(UsageError) -> Duration {
-    let units: [Substring: Double] = [
-        "ms": 0.001, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400, "w": 604_800, "y": 31_536_000,
-    ]
-    var (rest, sum) = (text[...], 0.0)
-    repeat {
-        let digits = rest.prefix { $0.isASCII && $0.isNumber || $0 == "." }
-        let unit = rest[digits.endIndex...].prefix { $0.isLetter }
-        let isWhole = digits.startIndex == text.startIndex && unit.endIndex == text.endIndex
-        rest = rest[unit.endIndex...]
-        guard let number = Double(digits), let factor = unit.isEmpty && isWhole ? 1 : units[unit]
-        else {
-            throw UsageError(
-                text.hasPrefix("-") ? "it is below zero" : "it is a duration, such as 30, 30s, 5m, 1h30m or 1d")
-        }
-        sum += number * factor
-    } while !rest.isEmpty
-    guard sum <= 1e9 else { throw UsageError("it is too long") }
-    return .seconds(sum)
 }
 
 /// Reads a point in time.

@@ -2,6 +2,7 @@ import BTCPriceCore
 import BTCPriceFeature
 import BTCPriceSocket
 import CommandLine
+import Files
 import Glibc
 
 /// `btcctl at --csv`: adds the price at the time of each payment to a file.

@@ -1,6 +1,7 @@
 import BTCPriceCore
 import BTCPriceFeature
 import BTCPriceSocket
+import CommandLine
 import Glibc
 
 /// What a command receives in its environment.
@@ -8,27 +9,6 @@ struct ExecEvent: Equatable {
     var message: StateMessage
     /// The condition that began to hold; `nil` for a change of any kind.
     var condition: PriceCondition.Kind?
-
-    /// The environment variables. Every variable is set; without a value it is empty.
-    /// - Parameter previous: The value passed to the previous command.
-    func environment(
-        _ model: PriceViewModel, previous: Price?, at now: ObservationTime
-    ) -> [(name: String, value: String)] {
-        let state = message.state
-        let quote = state.quote
-        let age = state.age(at: now)?.age.wholeMilliseconds
-        return [
-            ("BTCCTL_VALUE", quote?.value.description ?? ""), ("BTCCTL_PRICE", quote == nil ? "" : model.price),
-            ("BTCCTL_PREVIOUS_VALUE", previous?.description ?? ""), ("BTCCTL_CURRENCY", quote?.currency ?? ""),
-            ("BTCCTL_TIME", quote == nil ? "" : model.timestamp),
-            ("BTCCTL_TIMESTAMP", quote.map { "\($0.timestamp.milliseconds)" } ?? ""),
-            ("BTCCTL_AGE_MS", age.map { "\($0)" } ?? ""), ("BTCCTL_SOURCE", quote?.source ?? ""),
-            ("BTCCTL_MARKET", quote?.market ?? ""), ("BTCCTL_FRESHNESS", state.freshness.rawValue),
-            ("BTCCTL_CONFIRMATION", state.confirmation?.rawValue ?? ""), ("BTCCTL_FAILURE", state.failure ?? ""),
-            ("BTCCTL_WARNING", state.standing.warning ?? ""), ("BTCCTL_DIRECTION", model.direction.rawValue),
-            ("BTCCTL_CONDITION", condition?.rawValue ?? ""),
-        ]
-    }
 }
 
 /// Runs a command at each change, or when a condition begins to hold.
@@ -165,7 +145,9 @@ struct ExecSink: WatchSink {
         model.show(event.message.state, at: .now())
         do throws(CommandStart.Failure) {
             child = try CommandStart.shell(
-                command, adding: event.environment(model, previous: toldValue, at: .now()))
+                command,
+                adding: event.message.state.variables(
+                    model, previous: toldValue, condition: event.condition?.rawValue, at: .now()))
             toldValue = event.message.state.quote?.value
             startedAt = .now
             hasFailedToStart = false

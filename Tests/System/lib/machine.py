@@ -1,7 +1,9 @@
 """A Debian with systemd as process 1, booted in a container: nothing of systemd is a fake."""
 
 import atexit
+import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -12,6 +14,15 @@ from pathlib import Path
 from .btcpriced import BINARIES, ROOT, Skip, scenario, spawn, wait_until
 
 PACKAGES = "systemd,systemd-sysv,dbus,ca-certificates,libstdc++6,zlib1g,libsqlite3-0,libsystemd0,libmosquitto1,mosquitto,libpam-systemd,dbus-user-session"
+# What a script needs besides; it sets this before its first scenario.
+more = []
+PORT = 18000
+CONFIGURATION = f"""sources = ["binance", "coinbase"]
+source.binance.url = "http://127.0.0.1:{PORT}"
+source.coinbase.url = "http://127.0.0.1:{PORT + 2}"
+"""
+CONFIGURATION_PATH = "/etc/btc-priced/config.toml"
+UNIT = "btc-priced.service"
 
 
 def base(suite, packages=PACKAGES):
@@ -67,7 +78,7 @@ class Machine:
         self.folder = Path(tempfile.mkdtemp(prefix=f"btc-priced-{suite}-"))
         atexit.register(shutil.rmtree, self.folder, ignore_errors=True)
         self.root = self.folder / "root"
-        subprocess.run(["cp", "-a", base(suite), self.root], check=True)
+        subprocess.run(["cp", "-a", base(suite, ",".join([PACKAGES, *more])), self.root], check=True)
         shutil.copy(BINARIES / "exchange-simulator", self.root / "opt")
         (self.root / "etc" / "hostname").write_text(f"{suite}\n")
         # Each its own: two systemds in one would remove each other's groups.
@@ -181,3 +192,48 @@ def on_each(name):
             scenario(f"{suite}: {name}")(run)
         return function
     return decorate
+
+
+# --- The packages and the simulator in there -------------------------------------------------------------------------
+
+def package(version=None, name="btc-priced"):
+    """A package that `make deb` has built; with `version`, one to upgrade to."""
+    found = [p for p in (ROOT / ".build" / "deb").glob(f"{name}_*.deb")]
+    if not found:
+        raise Skip("there is no package: make deb")
+    if version is None:
+        return found[0]
+    folder = tempfile.mkdtemp(prefix="btc-priced-deb-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    subprocess.run(["dpkg-deb", "-R", found[0], f"{folder}/tree"], check=True)
+    control = Path(folder, "tree", "DEBIAN", "control")
+    control.write_text(re.sub(r"(?m)^Version: .*$", f"Version: {version}", control.read_text()))
+    path = Path(folder, f"{name}_{version}.deb")
+    subprocess.run(["dpkg-deb", "--root-owner-group", "-Zgzip", "-z1", "-b", f"{folder}/tree", path], check=True, capture_output=True)
+    return path
+
+
+def current(machine, *arguments):
+    done = machine.run("btcctl", "current", "--json", *arguments, check=False)
+    return json.loads(done.stdout) if done.stdout else {}
+
+
+def fresh_price(machine, seconds=10):
+    return wait_until(
+        lambda: (s := current(machine)).get("freshness") == "fresh" and s, seconds=seconds, every=0.05,
+        what=lambda: f"a fresh price; {machine.run('journalctl', '--no-pager', '-n', '20', '-u', UNIT).stdout}")
+
+
+def start_exchange(machine):
+    # A new name each time, because systemd may not have released the last one yet.
+    machine.exchange = f"exchange-{time.monotonic_ns()}"
+    machine.sh(f"systemd-run -q --collect --unit={machine.exchange} /opt/exchange-simulator --port {PORT}")
+    wait_until(lambda: "ready" in machine.journal("-u", machine.exchange), what="the exchange", every=0.05)
+
+
+def stop_exchange(machine):
+    machine.systemctl("stop", machine.exchange)
+
+
+def configure(machine, text=CONFIGURATION):
+    machine.write(CONFIGURATION_PATH, text)

@@ -1,16 +1,16 @@
-import BTCPriceCore
+package import BTCPriceCore
 import Glibc
 
-/// The file operations of a store. Each succeeds as a whole or has no effect.
-enum FileSystem {
+/// The file operations of a program that keeps something. Each succeeds as a whole or has no effect.
+package enum FileSystem {
     /// The largest file that is read, MiB.
     ///
     /// In `last-quote.json`, the largest file, a currency has about 600 bytes, and 200 more for each of its sources. A cooldown has at
     /// most 1,000. All 155 currencies have 0.2 MB with four sources each, and 1.4 MB with 40.
-    static let largestFile = 4
+    package static let largestFile = 4
 
     /// The whole file; `nil` if it does not exist.
-    static func read(_ path: String) throws(PriceStoreError) -> [UInt8]? {
+    package static func read(_ path: String) throws(PriceStoreError) -> [UInt8]? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         if descriptor < 0 {
             let number = errno
@@ -34,8 +34,15 @@ enum FileSystem {
     }
 
     /// Replaces the file atomically: a reader finds the complete old or the complete new content, even after a kill.
-    /// - Parameter sync: Whether the content must also outlive a power cut, which needs a write to the disk.
-    static func replace(_ path: String, with bytes: [UInt8], sync: Bool) throws(PriceStoreError) {
+    /// - Parameters:
+    ///   - sync: Whether the content must also outlive a power cut, which needs a write to the disk.
+    ///   - mode: The permissions of a new file.
+    ///   - keepsOwner: Whether a file that is there keeps its permissions, and its owner if this user may set that.
+    package static func replace(
+        _ path: String, with bytes: [UInt8], sync: Bool, mode: UInt32 = 0o600, keepsOwner: Bool = false
+    ) throws(PriceStoreError) {
+        var before = stat()
+        let isKept = keepsOwner && lstat(path, &before) == 0
         let temporary = path + ".new"
         let flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC
         var descriptor = open(temporary, flags, 0o600)
@@ -45,6 +52,8 @@ enum FileSystem {
         }
         guard descriptor >= 0 else { throw .unwritable(path: path, reason: systemError(errno)) }
         var failure: Int32 = write(bytes, to: descriptor)
+        if isKept { _ = fchown(descriptor, before.st_uid, before.st_gid) }
+        if isKept || mode != 0o600 { _ = fchmod(descriptor, isKept ? before.st_mode & 0o777 : mode) }
         if failure == 0, sync, fsync(descriptor) != 0 { failure = errno }
         if close(descriptor) != 0, failure == 0 { failure = errno }
         if failure == 0, rename(temporary, path) != 0 { failure = errno }
@@ -58,23 +67,15 @@ enum FileSystem {
     /// Moves a damaged file out of the way, replacing the previous one of the same date.
     /// - Parameter date: Part of the new name, unless it is empty.
     /// - Returns: Its new path; `nil` if it could not be moved.
-    static func setAside(_ path: String, as date: String = "") -> String? {
+    package static func setAside(_ path: String, as date: String = "") -> String? {
         let aside = path + ".corrupt" + (date.isEmpty ? "" : "-\(date)")
         return rename(path, aside) == 0 ? aside : nil
     }
 
     /// The paths of the damaged files that have been moved out of the way, from the first to the last.
-    static func damagedFiles(of path: String) -> [String] {
+    package static func damagedFiles(of path: String) -> [String] {
         let (folder, start) = (String(path.dropLast(name(of: path).count)), name(of: path) + ".corrupt")
-        guard let entries = opendir(folder) else { return [] }
-        defer { closedir(entries) }
-        var names: [String] = []
-        while let entry = readdir(entries) {
-            let name = withUnsafeBytes(of: &entry.pointee.d_name) {
-                String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
-            }
-            if name == start || name.hasPrefix(start + "-") && name.hasSuffix("Z") { names.append(name) }
-        }
+        let names = names(in: folder).filter { $0 == start || $0.hasPrefix(start + "-") && $0.hasSuffix("Z") }
         // A file's status changes when it is renamed (rename(2), stat(2)); the dates may be those of a wrong clock.
         let moved = { (path: String) -> (Int, Int) in
             var status = stat()
@@ -83,33 +84,45 @@ enum FileSystem {
         return names.map { (path: folder + $0, moved: moved(folder + $0)) }.sorted { $0.moved < $1.moved }.map(\.path)
     }
 
+    /// The names in a folder, in no order; none if it can't be read.
+    package static func names(in folder: String) -> [String] {
+        guard let entries = opendir(folder) else { return [] }
+        defer { closedir(entries) }
+        var names: [String] = []
+        while let entry = readdir(entries) {
+            names.append(
+                withUnsafeBytes(of: &entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) })
+        }
+        return names
+    }
+
     /// The last component of a path.
-    static func name(of path: String) -> String { path.split(separator: "/").last.map(String.init) ?? "" }
+    package static func name(of path: String) -> String { path.split(separator: "/").last.map(String.init) ?? "" }
 
     /// Bytes; 0 if the file can't be read.
-    static func size(of path: String) -> Int64 {
+    package static func size(of path: String) -> Int64 {
         var status = stat()
         return stat(path, &status) == 0 ? Int64(status.st_size) : 0
     }
 
     /// The bytes that are free in the file system of a file.
-    static func room(for path: String) -> Int64 { FreeSpace(path).map { Int64(clamping: $0.bytes) } ?? 0 }
+    package static func room(for path: String) -> Int64 { FreeSpace(path).map { Int64(clamping: $0.bytes) } ?? 0 }
 
     /// Moves a file and replaces the one at the other path. If it can't be moved, that one is removed.
-    static func move(_ path: String, to other: String) {
+    package static func move(_ path: String, to other: String) {
         if rename(path, other) != 0 { unlink(other) }
     }
 
-    static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
+    package static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 
-    static func remove(_ path: String) {
+    package static func remove(_ path: String) {
         unlink(path)
     }
 
     /// Whether a reboot empties a folder. If so, its files were written during this boot.
     ///
     /// Determined by the type of the file system (proc_pid_mountinfo(5)); `false` if that is not available.
-    static func isVolatile(_ folder: String) -> Bool {
+    package static func isVolatile(_ folder: String) -> Bool {
         var status = stat()
         guard stat(folder, &status) == 0, let mounts = try? read("/proc/self/mountinfo") else {
             return false
@@ -125,12 +138,12 @@ enum FileSystem {
         return false
     }
 
-    static func isRegular(_ descriptor: Int32) -> Bool {
+    package static func isRegular(_ descriptor: Int32) -> Bool {
         var status = stat()
         return fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
     }
 
-    static func systemError(_ number: Int32) -> String {
+    package static func systemError(_ number: Int32) -> String {
         String(cString: strerror(number))
     }
 

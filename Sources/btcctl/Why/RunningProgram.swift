@@ -1,65 +1,6 @@
 import BTCPriceCore
+import CommandLine
 import Glibc
-// Only this thread uses C's `environ`.
-@preconcurrency import Glibc
-
-/// Starts a command in a child process.
-enum CommandStart {
-    struct Failure: Error {
-        let reason: String
-    }
-
-    /// Starts `sh -c command` with standard input from /dev/null and this process's standard output and error.
-    /// - Parameter adding: Variables to add to this process's environment.
-    /// - Returns: The process ID of the child.
-    static func shell(_ command: String, adding: [(name: String, value: String)]) throws(Failure) -> pid_t {
-        // Set in this process's environment, so that the existing variables are inherited byte for byte.
-        for (name, value) in adding { setenv(name, value, 1) }
-        return try start(["/bin/sh", "-c", command])
-    }
-
-    /// Starts a program with standard input from /dev/null.
-    /// - Parameters:
-    ///   - words: The path of the program, or a name that is looked for in `PATH`, and its arguments.
-    ///   - output: Its standard output; standard error goes to /dev/null then. `nil` for this process's own.
-    /// - Returns: The process ID of the child.
-    static func start(_ words: [String], output: Int32? = nil) throws(Failure) -> pid_t {
-        var actions = posix_spawn_file_actions_t()
-        posix_spawn_file_actions_init(&actions)
-        defer { posix_spawn_file_actions_destroy(&actions) }
-        posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
-        if let output {
-            posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO)
-            posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0)
-        }
-        var process: pid_t = -1
-        let arguments = words.map { strdup($0) } + [nil]
-        defer { for argument in arguments { free(argument) } }
-        let number = posix_spawnp(&process, words[0], &actions, nil, arguments, environ)
-        guard number == 0 else { throw Failure(reason: String(cString: strerror(number))) }
-        return process
-    }
-}
-
-/// How a command ended.
-enum CommandEnd: Equatable {
-    case status(Int32)
-    case signal(Int32)
-
-    /// - Parameter status: As waitpid(2) sets it: the low seven bits are the signal; if they are 0, the exit status is above them.
-    init(waitStatus status: Int32) {
-        let signal = status & 0x7F
-        self = signal == 0 ? .status((status >> 8) & 0xFF) : .signal(signal)
-    }
-
-    /// `with status 3`, `by signal 9`
-    var text: String {
-        switch self {
-        case .status(let status): "with status \(status)"
-        case .signal(let number): "by signal \(number)"
-        }
-    }
-}
 
 /// A program whose output is read.
 struct RunningProgram {

@@ -1,0 +1,301 @@
+import BTCPriceCore
+import BTCPriceFeature
+
+/// Checks the prices against all alerts. A pure value.
+///
+/// If no price was checked for a while, because this program, the machine or the daemon was off, the alerts of the currency wait until the
+/// history says what happened in between, for at most ``Bounds/patience``.
+struct AlertKeeper: Sendable {
+    enum Bounds {
+        /// The shortest time without a price that is looked up in the history: its candles are minutes.
+        static let gap: Int64 = 90_000
+        /// The longest time that is looked up.
+        static let longest: Int64 = 7 * 86_400_000
+        /// How long the alerts wait until the daemon has filled the gap.
+        static let patience: Int64 = 600_000
+        /// How often the history is requested while they wait.
+        static let retry: Int64 = 30_000
+        /// A state is current for so long, or two intervals if that is longer.
+        static let silence: Int64 = 5_000
+    }
+
+    /// A time in which no price was checked.
+    struct Gap: Sendable, Hashable {
+        let currency: String
+        let from: BootTime
+        /// From when on its history is requested: changes are measured from earlier prices.
+        let since: BootTime
+        let found: BootTime
+        /// When the history is requested next.
+        var next: BootTime
+    }
+
+    private struct Watched {
+        var alert: Alert
+        var evaluator: AlertEvaluator
+        var lastMessage: String?
+    }
+
+    private struct Current {
+        var state: PriceState
+        var until: BootTime
+    }
+
+    private var watched: [Watched] = []
+    private var current: [String: Current] = [:]
+    /// When a fresh price was last checked.
+    private var seen: [String: BootTime] = [:]
+    /// The currencies whose changes can't be measured yet from the prices before the start.
+    private var unprimed: Set<String> = []
+    private(set) var gaps: [Gap] = []
+    /// Changes when something has to be saved.
+    private(set) var revision = 0
+
+    var alerts: [Alert] { watched.map(\.alert) }
+
+    // MARK: - Alerts
+
+    /// Takes in the alerts of the file. What is known of those whose condition is the same stays.
+    /// - Parameter records: What was kept; empty except at the start.
+    mutating func set(_ alerts: [Alert], _ records: AlertRecords = AlertRecords(), at now: ObservationTime) {
+        for each in records.seen { seen[each.currency] = Self.boottime(each.time, now) }
+        unprimed.formUnion(records.seen.map(\.currency))
+        let known = Dictionary(watched.map { ($0.alert.name, $0) }) { first, _ in first }
+        let kept = Dictionary(records.alerts.map { ($0.name, $0) }) { first, _ in first }
+        watched = alerts.map { alert in
+            if let before = known[alert.name], before.alert.condition == alert.condition {
+                // Another way to tell it, or another pause.
+                if before.alert == alert { return before }
+                return Watched(
+                    alert: alert, evaluator: AlertEvaluator(alert.rule, before.evaluator.state),
+                    lastMessage: before.lastMessage)
+            }
+            var state = AlertState()
+            let record = kept[alert.name].flatMap { $0.condition == alert.condition ? $0 : nil }
+            if let record {
+                state = AlertState(position: record.position)
+                state.lastFired = record.lastFired.map { Self.boottime($0, now).milliseconds }
+                (state.heldBack, state.isOver) = (Int(clamping: record.heldBack), record.isOver)
+            }
+            return Watched(
+                alert: alert, evaluator: AlertEvaluator(alert.rule, state), lastMessage: record?.lastMessage)
+        }
+        revision += 1
+    }
+
+    /// What is to be kept.
+    func records(at now: ObservationTime) -> (alerts: [AlertRecord], seen: [SeenCurrency]) {
+        let alerts = watched.map { each in
+            let state = each.evaluator.state
+            return AlertRecord(
+                name: each.alert.name, condition: each.alert.condition, position: state.position,
+                lastFired: state.lastFired.map { now.wallTime(of: BootTime(milliseconds: $0)) },
+                lastMessage: each.lastMessage, heldBack: Int64(state.heldBack), isOver: state.isOver)
+        }
+        let seen = seen.sorted { $0.key < $1.key }.map { currency, time in
+            // What happened since then is not known yet.
+            let from = gaps.first { $0.currency == currency }?.from ?? time
+            return SeenCurrency(currency: currency, time: now.wallTime(of: from))
+        }
+        return (alerts, seen)
+    }
+
+    mutating func note(_ message: String, of name: String) {
+        guard let index = watched.firstIndex(where: { $0.alert.name == name }) else { return }
+        watched[index].lastMessage = message
+        revision += 1
+    }
+
+    // MARK: - Prices
+
+    /// Takes in a state.
+    /// - Parameter interval: The time between two ticks, milliseconds.
+    mutating func see(_ state: PriceState, interval: Int64, at now: ObservationTime) -> [Firing] {
+        current[state.currency] = Current(state: state, until: now.boottime + max(Bounds.silence, 2 * interval))
+        guard state.freshness == .fresh, state.quote != nil else { return check(state.currency, at: now) }
+        let span = span(state.currency)
+        let isUnprimed = unprimed.remove(state.currency) != nil && span > 0
+        if let last = seen[state.currency], isUnprimed || now.boottime - last > max(Bounds.gap, 3 * interval),
+            !gaps.contains(where: { $0.currency == state.currency }), hasMissed(state.currency)
+        {
+            let from = max(last, now.boottime - Bounds.longest)
+            gaps.append(
+                Gap(
+                    currency: state.currency, from: from, since: from - span, found: now.boottime, next: now.boottime))
+        }
+        seen[state.currency] = now.boottime
+        return check(state.currency, at: now)
+    }
+
+    /// The daemon can't be reached.
+    mutating func lose() { for currency in current.keys { current[currency]?.until = .min } }
+
+    /// Checks what time alone changes. To be called once a second.
+    mutating func pass(at now: ObservationTime) -> [Firing] {
+        var firings: [Firing] = []
+        for index in watched.indices where watched[index].alert.rule.isOfTime {
+            let state = state(of: watched[index].alert.currency, at: now)
+            if state.freshness != .fresh { firings += fire(index, state, at: now) }
+        }
+        return firings
+    }
+
+    private mutating func check(_ currency: String, at now: ObservationTime) -> [Firing] {
+        let state = state(of: currency, at: now)
+        let waits = gaps.contains { $0.currency == currency }
+        return watched.indices.flatMap { index in
+            let alert = watched[index].alert
+            return alert.currency != currency || waits && alert.rule.isOfPrice ? [] : fire(index, state, at: now)
+        }
+    }
+
+    private func state(of currency: String, at now: ObservationTime) -> PriceState {
+        guard let known = current[currency] else {
+            return .empty(of: Currency(rawValue: currency) ?? .usd)
+        }
+        var state = known.state
+        if now.boottime > known.until, state.freshness == .fresh { state.becomeStale(because: nil) }
+        return state
+    }
+
+    private mutating func fire(_ index: Int, _ state: PriceState, at now: ObservationTime) -> [Firing] {
+        let before = watched[index].evaluator.state
+        let firing = watched[index].evaluator.see(AlertReading(state, at: now.boottime))
+        if watched[index].evaluator.state != before { revision += 1 }
+        return firing.map {
+            [
+                Firing(
+                    alert: watched[index].alert, moment: .seen(now.wallTime(of: BootTime(milliseconds: $0.since))),
+                    isUnconfirmed: $0.isUnconfirmed, heldBack: $0.heldBack, state: state, time: now.wall)
+            ]
+        } ?? []
+    }
+
+    /// Whether an alert has checked prices of a currency before.
+    private func hasMissed(_ currency: String) -> Bool {
+        watched.contains {
+            $0.alert.currency == currency && $0.alert.rule.isOfPrice && $0.evaluator.state.position != nil
+        }
+    }
+
+    /// The longest time in which a change is measured, milliseconds.
+    private func span(_ currency: String) -> Int64 {
+        watched.filter { $0.alert.currency == currency }.compactMap(\.alert.rule.within).max()?.wholeMilliseconds ?? 0
+    }
+
+    // MARK: - Gaps
+
+    /// The gap whose history is to be requested now.
+    mutating func nextGap(at now: BootTime) -> Gap? {
+        guard let index = gaps.firstIndex(where: { $0.next <= now }) else { return nil }
+        gaps[index].next = now + Bounds.retry
+        return gaps[index]
+    }
+
+    /// Takes in what the history says of a gap.
+    /// - Parameter candles: Its minutes, from the oldest to the newest; `nil` if there is no history.
+    mutating func fill(_ gap: Gap, _ candles: [Candle]?, at now: ObservationTime) -> [Firing] {
+        let from = now.wallTime(of: gap.from)
+        // The minute in which the gap begins has prices that were checked.
+        let (known, missed) = (candles ?? []).reduce(into: ([Candle](), [Candle]())) { parts, candle in
+            if candle.start * 1000 < from.milliseconds { parts.0.append(candle) } else { parts.1.append(candle) }
+        }
+        // An exchange may not have the last minute yet, and those in which the daemon stopped and started are known in part.
+        let isPoor = HistoryCoverage(from: from, to: now.wall).isPoor(Int64(missed.count), .minute)
+        guard candles == nil || !isPoor || now.boottime - gap.found >= Bounds.patience else { return [] }
+        gaps.removeAll { $0.currency == gap.currency }
+        revision += 1
+        let state = state(of: gap.currency, at: now)
+        return watched.indices.flatMap { index in
+            let alert = watched[index].alert
+            guard alert.currency == gap.currency, alert.rule.isOfPrice, !watched[index].evaluator.state.isOver else {
+                return [] as [Firing]
+            }
+            // What was pending before the gap may not have lasted.
+            watched[index].evaluator = AlertEvaluator(alert.rule, watched[index].evaluator.state)
+            let fired = watched[index].evaluator.state.lastFired ?? .min
+            for reading in known.flatMap({ AlertReading.readings(of: $0, at: now) })
+            where reading.time > fired { watched[index].evaluator.prime(reading) }
+            var first: AlertFiring?
+            for reading in missed.flatMap({ AlertReading.readings(of: $0, at: now) }) {
+                let firing = watched[index].evaluator.see(reading)
+                first = first ?? firing
+            }
+            let live = watched[index].evaluator.see(AlertReading(state, at: now.boottime))
+            guard let firing = first ?? live else { return [] }
+            let isOver = watched[index].evaluator.state.position == .inside && alert.rule.isBound
+            let isShort = gap.found - gap.from <= Bounds.gap
+            return [
+                Firing(
+                    alert: alert,
+                    moment: isShort
+                        ? .seen(now.wallTime(of: BootTime(milliseconds: firing.since)))
+                        : first == nil
+                            ? .between(from, now.wall)
+                            : .missed(now.wallTime(of: BootTime(milliseconds: firing.since)), isOver: isOver),
+                    isUnconfirmed: firing.isUnconfirmed, heldBack: firing.heldBack, state: state, time: now.wall)
+            ]
+        }
+    }
+
+    // MARK: - Clocks
+
+    private static func boottime(_ time: Timestamp, _ now: ObservationTime) -> BootTime {
+        now.boottime - max(0, now.wall.milliseconds - time.milliseconds)
+    }
+}
+
+extension AlertRule {
+    /// Whether it is about what prices are, which the history knows.
+    var isOfPrice: Bool {
+        switch condition {
+        case .above, .below, .change: true
+        case .stale, .unsure: false
+        }
+    }
+
+    fileprivate var within: Duration? {
+        if case .change(_, let within) = condition { return within }
+        return nil
+    }
+
+    fileprivate var isBound: Bool {
+        switch condition {
+        case .above, .below: true
+        case .change, .stale, .unsure: false
+        }
+    }
+
+    /// Whether it can begin to hold without a new state.
+    fileprivate var isOfTime: Bool {
+        if case .stale = condition { return true }
+        return false
+    }
+}
+
+extension AlertReading {
+    init(_ state: PriceState, at now: BootTime) {
+        self.init(at: now.milliseconds, state.freshness == .fresh ? state.quote?.value : nil)
+        confirmation = state.confirmation ?? .single
+        isInDoubt = state.doubt == "in doubt"
+        if let price, let plusMinus = state.standing.uncertainty?.plusMinus {
+            uncertainty = (plusMinus * 100).divided(by: price, places: 4)
+        }
+    }
+
+    /// What a candle says: of the daemon's own the four prices, of another one the last, which no other exchange confirms.
+    fileprivate static func readings(of candle: Candle, at now: ObservationTime) -> [AlertReading] {
+        let isOwn = candle.origin == Candle.own
+        // The order of the lowest and the highest price is not known. The last one was on the way to the close.
+        let turns = candle.close > candle.open ? [candle.low, candle.high] : [candle.high, candle.low]
+        let prices = isOwn ? [candle.open] + turns + [candle.close] : [candle.close]
+        return prices.enumerated().map { place, price in
+            let second = candle.start + (isOwn ? Int64(place) * 19 : 59)
+            let age = max(0, now.wall.milliseconds - second * 1000)
+            var reading = AlertReading(at: (now.boottime - age).milliseconds, price)
+            reading.confirmation =
+                candle.isInDoubt ? .unconfirmed : isOwn && (candle.single ?? 0) == 0 ? .confirmed : .single
+            return reading
+        }
+    }
+}

@@ -1,0 +1,66 @@
+import BTCPriceCore
+import BTCPriceFeature
+
+/// An alert fires.
+struct Firing: Sendable, Hashable {
+    /// When the condition began to hold.
+    enum Moment: Sendable, Hashable {
+        /// While prices were checked.
+        case seen(Timestamp)
+        /// While none was: the history says when. `isOver`: it holds no more.
+        case missed(Timestamp, isOver: Bool)
+        /// While none was, and the history does not say when.
+        case between(Timestamp, Timestamp)
+    }
+
+    let alert: Alert
+    let moment: Moment
+    let isUnconfirmed: Bool
+    let heldBack: Int
+    /// What is known of the price now.
+    let state: PriceState
+    /// When it fires.
+    let time: Timestamp
+
+    /// Different for each firing, and the same if it is told again.
+    var id: String { "\(alert.name)-\(time.milliseconds)" }
+
+    /// What it says: `Bitcoin is below $60,000.00: $59,990.00.`
+    /// - Parameter timestamps: Formats times of the past.
+    func message(_ timestamps: TimestampFormatter) -> String {
+        let money = { (value: Price) in MoneyFormatter().string(from: value, currency: alert.currency) }
+        let price = state.quote.map { money($0.value) }
+        var text: String
+        switch alert.rule.condition {
+        case .above(let bound): text = "Bitcoin \(verb) above \(money(bound))"
+        case .below(let bound): text = "Bitcoin \(verb) below \(money(bound))"
+        case .change(let change, let within):
+            let distance =
+                switch change {
+                case .amount(let amount): money(amount)
+                case .percent(let percent): "\(percent) %"
+                }
+            text = "Bitcoin has moved by \(distance)\(within.map { " within \($0.wholeUnits)" } ?? "")"
+        case .stale(let longest): text = "There has been no fresh price in \(alert.currency) for \(longest.wholeUnits)"
+        case .unsure: text = "The price in \(alert.currency) is unsure"
+        }
+        switch moment {
+        case .seen: break
+        case .missed(let time, let isOver):
+            text += ", at \(timestamps.string(from: time)), while no alerts were kept"
+            if isOver { text += "; that is over" }
+        case .between(let start, let end):
+            text += ", between \(timestamps.string(from: start)) and \(timestamps.string(from: end))"
+        }
+        if let price { text += ": \(state.freshness == .fresh ? "" : "last ")\(price)" }
+        text += isUnconfirmed ? ", which no other exchange confirms." : "."
+        if case .unsure = alert.rule.condition, let warning = state.standing.warning { text += " \(warning)." }
+        if case .stale = alert.rule.condition, let failure = state.failure { text += " \(failure)." }
+        return heldBack == 0 ? text : "\(text) It did \(heldBack) more times since the last message."
+    }
+
+    private var verb: String {
+        if case .seen = moment { return "is" }
+        return "went"
+    }
+}
