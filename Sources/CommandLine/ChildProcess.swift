@@ -26,6 +26,7 @@ package enum CommandStart {
     package static func start(
         _ words: [String], adding: [(name: String, value: String)] = [], output: Int32? = nil, leadsGroup: Bool = false
     ) throws(Failure) -> pid_t {
+        guard let program = words.first else { throw Failure(reason: "no program is named") }
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
@@ -52,7 +53,7 @@ package enum CommandStart {
         let added = adding.map { strdup("\($0.name)=\($0.value)") }
         defer { for copy in arguments + added { free(copy) } }
         let number = posix_spawnp(
-            &process, words[0], &actions, &attributes, arguments, inherited(without: adding.map(\.name)) + added + [nil]
+            &process, program, &actions, &attributes, arguments, inherited(without: adding.map(\.name)) + added + [nil]
         )
         guard number == 0 else { throw Failure(reason: String(cString: strerror(number))) }
         return process

@@ -7,11 +7,16 @@ package final class DesktopNotifications {
     private static let name = "org.freedesktop.Notifications"
     /// The longest wait for the bus itself, microseconds.
     private static let patience: UInt64 = 2_000_000
+    /// After a failure, the bus is not tried for this time.
+    private static let pause = Duration.seconds(30)
 
     private let application: String
     private var bus: OpaquePointer?
     /// The keys of the notifications whose number has not come yet, by the number of the call.
     private var asked: [UInt64: String] = [:]
+    private var refusals: [String: String] = [:]
+    /// Since when there is no bus, and why.
+    private var lostAt: (since: ContinuousClock.Instant, reason: String)?
     /// The server's number of the last notification of each key.
     private var shown: [String: UInt32] = [:]
 
@@ -27,41 +32,52 @@ package final class DesktopNotifications {
     /// - Parameter isCritical: Whether it stays until the user has closed it.
     /// - Returns: Why there is no desktop to show it on; `nil` if it was sent.
     package func show(_ title: String, _ body: String, key: String, isCritical: Bool) -> String? {
-        var opened: OpaquePointer?
+        // A bus that hangs is not waited for by each of many.
+        if let lostAt, lostAt.since.duration(to: .now) < Self.pause { return lostAt.reason }
+        let wasOpen = bus != nil
+        let result = tryToShow(title, body, key, isCritical)
+        // The bus may have been restarted.
+        let isSent = result >= 0 || wasOpen && tryToShow(title, body, key, isCritical) >= 0
+        if isSent { return nil }
+        if result == -ENXIO || result == -ESRCH { return "no notification server" }
+        let reason = "the user bus: \(String(cString: strerror(-result)))"
+        lostAt = (.now, reason)
+        return reason
+    }
+
+    private func tryToShow(_ title: String, _ body: String, _ key: String, _ isCritical: Bool) -> Int32 {
         if bus == nil {
-            let result = sd_bus_open_user(&opened)
-            guard result >= 0 else { return "no user bus: \(String(cString: strerror(-result)))" }
-            bus = opened
+            let result = sd_bus_open_user(&bus)
+            guard result >= 0 else { return result }
             sd_bus_set_method_call_timeout(bus, Self.patience)
         }
         var owner: OpaquePointer?
-        let found = sd_bus_get_name_creds(bus, Self.name, 0, &owner)
+        var result = sd_bus_get_name_creds(bus, Self.name, 0, &owner)
         sd_bus_creds_unref(owner)
-        guard found >= 0 else {
-            if found == -ENXIO || found == -ESRCH { return "no notification server" }
-            return lost(found)
-        }
         var cookie: UInt64 = 0
-        let result = send(title, body, replacing: shown[key] ?? 0, urgency: isCritical ? 2 : 1, &cookie)
-        guard result >= 0 else { return lost(result) }
-        asked[cookie] = key
-        _ = sd_bus_flush(bus)
-        return nil
+        if result >= 0 { result = send(title, body, replacing: shown[key] ?? 0, urgency: isCritical ? 2 : 1, &cookie) }
+        if result >= 0 { asked[cookie] = key } else if result != -ENXIO, result != -ESRCH { close() }
+        return result
     }
 
     /// Takes in what the server has replied.
     package func process() {
         while let bus {
             let result = sd_bus_process(bus, nil)
-            if result < 0 { _ = lost(result) }
+            if result < 0 { close() }
             guard result > 0 else { return }
         }
     }
 
-    private func lost(_ result: Int32) -> String {
+    /// The keys of the notifications that the server has refused since the last call, and why.
+    package func takeRefusals() -> [String: String] {
+        defer { refusals = [:] }
+        return refusals
+    }
+
+    private func close() {
         sd_bus_close_unref(bus)
         (bus, asked) = (nil, [:])
-        return "the user bus: \(String(cString: strerror(-result)))"
     }
 
     private func send(
@@ -110,10 +126,13 @@ package final class DesktopNotifications {
         let notifications = Unmanaged<DesktopNotifications>.fromOpaque(context).takeUnretainedValue()
         var (cookie, number) = (UInt64(0), UInt32(0))
         guard sd_bus_message_get_reply_cookie(message, &cookie) >= 0,
-            let key = notifications.asked.removeValue(forKey: cookie),
-            sd_bus_message_read_basic(message, type("u"), &number) > 0
+            let key = notifications.asked.removeValue(forKey: cookie)
         else { return 0 }
-        notifications.shown[key] = number
+        if let error = sd_bus_message_get_error(message), let name = error.pointee.name {
+            notifications.refusals[key] = "the server refuses it: \(String(cString: name))"
+        } else if sd_bus_message_read_basic(message, type("u"), &number) > 0 {
+            notifications.shown[key] = number
+        }
         return 0
     }
 }

@@ -75,7 +75,7 @@ struct AlertProgram {
         let logger = Logger(label: "btc-price-alert") { [environment] in
             JournalLogHandler.orStandardError(identifier: $0, environment: environment)
         }
-        if let reason = AlertPlaces.make(places.state, mode: 0o755) { throw Failure(message: reason) }
+        if let reason = AlertPlaces.make(places.state, mode: places.modes.directory) { throw Failure(message: reason) }
         let lock: StateLock
         do throws(StateLock.Failure) {
             lock = try StateLock(directory: places.state)
@@ -116,9 +116,12 @@ struct AlertProgram {
         }
         values.append((AlertField.currency.rawValue, .text(alert.currency)))
         if !alert.command.isEmpty { values.append((AlertField.exec.rawValue, .list(alert.command))) }
+        let now = TimestampFormatter(isUTC: true, isISO: true).string(from: ObservationTime.now().wall)
+        values.append((AlertFile.added, .text(now)))
         try file { file throws(SettingsError) in try file.add(name, values) }
         say("\(name): \(alert.condition). It is in \(places.file.path).")
-        if !places.isServed { startService() }
+        if places.isSystem, alert.command.isEmpty { say("Only the journal tells of it: this service has no desktop.") }
+        if places.isServed != true { startService() }
     }
 
     /// A name that is not taken: `below-60000`, `change-5`.
@@ -142,10 +145,11 @@ struct AlertProgram {
         let paused = Set(FileSystem.names(in: places.paused))
         let timestamps = TimestampFormatter()
         for alert in content.alerts {
-            let record = records.first { $0.name == alert.name && $0.condition == alert.condition }
+            let record = records?.first { $0.name == alert.name && $0.identity == alert.identity }
             say("\(alert.name): \(alert.condition)\(alert.repetition.isEmpty ? "" : "; \(alert.repetition)")")
             let ways = (alert.notifies ? ["a desktop notification"] : []) + alert.command.prefix(1)
-            say("  \(Self.standing(record, isPaused: paused.contains(alert.name))); tells by \(ways.listed)")
+            let standing = records == nil ? "" : Self.standing(record, isPaused: paused.contains(alert.name)) + "; "
+            say("  \(standing)tells by \(ways.listed)")
             if let fired = record?.lastFired {
                 say("  fired \(timestamps.string(from: fired)): \(record?.lastMessage ?? "")")
             }
@@ -153,10 +157,10 @@ struct AlertProgram {
         }
         if content.names.isEmpty { say("There are no alerts in \(places.file.path).") }
         if !content.alerts.isEmpty {
-            if !places.isServed {
-                say("! The service does not run: 'systemctl \(start)' starts it.")
-            } else if !places.isSystem {
-                say(lingering)
+            switch places.isServed {
+            case nil: say("What they have seen is not this user's to read.")
+            case false?: say("! The service does not run: 'systemctl \(start)' starts it.")
+            case true?: if !places.isSystem { say(lingering) }
             }
         }
         guard content.mistakes.isEmpty else {
@@ -171,7 +175,9 @@ struct AlertProgram {
         return record.position == .beyond ? "holds, and fires after it has been back" : "waits"
     }
 
-    private func records() -> [AlertRecord] {
+    /// - Returns: `nil` if this user can't see them.
+    private func records() -> [AlertRecord]? {
+        if places.isServed == nil { return nil }
         do {
             guard let bytes = try FileSystem.read(places.records) else { return [] }
             return try AlertRecords(json: try JSONValue(parsing: bytes[...])).alerts
@@ -191,6 +197,11 @@ struct AlertProgram {
 
     private func test(_ name: String) throws(Failure) {
         let (alert, now) = (try alert(name), ObservationTime.now())
+        if places.isSystem, !alert.command.isEmpty {
+            throw Failure(
+                message: "the service runs its program with less rights and other credentials than this user has: "
+                    + "'\(places.journal)' shows how it ends")
+        }
         var state = PriceState.empty(of: Currency(rawValue: alert.currency) ?? .usd)
         do throws(ClientError) {
             var connection = try PriceConnection(path: socket(), timeout: .seconds(2))
@@ -209,9 +220,8 @@ struct AlertProgram {
         }
         if !alert.command.isEmpty {
             var commands = RunningCommands()
-            if let problem = commands.start(firing.delivery(message, at: now), at: now.boottime) {
-                problems.append(problem)
-            }
+            let delivery = firing.delivery(message, at: now)
+            if let problem = commands.start(alert.command, for: delivery, at: now.boottime) { problems.append(problem) }
             while !commands.isEmpty {
                 problems += commands.ended(at: ObservationTime.now().boottime).compactMap(\.problem)
                 usleep(50_000)
@@ -243,7 +253,11 @@ struct AlertProgram {
         let left = try file { file throws(SettingsError) in try file.remove(name) }
         unlink("\(places.paused)/\(name)")
         say("\(name) is removed.")
-        if left == 0, control("disable") { say("It was the last one: the service is stopped.") }
+        guard left == 0, control("disable") else { return }
+        // One may have been added meanwhile.
+        let content = try file { file throws(SettingsError) in try file.content() }
+        if content.names.isEmpty { return say("It was the last one: the service is stopped.") }
+        startService()
     }
 
     // MARK: - The unit

@@ -72,7 +72,6 @@ struct AlertService: ~Copyable {
     private let desktop = DesktopNotifications("btc-priced")
     /// What went wrong with each alert.
     private var problems: [String: String] = [:]
-    private var paused: Set<String> = []
     private var pausedStamp: [Int]?
     /// The stamp of the file that is in force, and of the one that was seen last.
     private var (loaded, sighted): ([Int]?, [Int]?) = (nil, nil)
@@ -80,6 +79,7 @@ struct AlertService: ~Copyable {
     private var mustSave = false
     private var savedRevision = 0
     private var nextSave = BootTime.min
+    private var lastSave = BootTime.boot
     private var saveFailure: String?
     private var missing: Set<String> = []
 
@@ -98,20 +98,24 @@ struct AlertService: ~Copyable {
             let now = ObservationTime.now()
             for each in told { take(each, at: now) }
             desktop.process()
+            for (name, problem) in desktop.takeRefusals() { fail(name, "no desktop notification: \(problem)") }
             if now.boottime >= nextPass {
                 nextPass = now.boottime + Bounds.pass
                 pass(at: now)
             }
-            runCommands(at: now.boottime)
+            runCommands(at: now)
             saveIfDue(at: now)
             wait(commands.isEmpty ? min(Bounds.pass, nextPass - now.boottime) : Bounds.commands)
         }
         // What has begun to run is not to run again.
         let end = ObservationTime.now().boottime + Bounds.end
         while !commands.isEmpty, ObservationTime.now().boottime < end {
-            for (id, problem) in commands.ended(at: ObservationTime.now().boottime) { self.end(id, problem, at: end) }
+            let now = ObservationTime.now()
+            for (id, problem) in commands.ended(at: now.boottime) { self.end(id, problem, at: now) }
             usleep(useconds_t(Bounds.commands * 1000))
         }
+        // What the last command line has removed is not kept.
+        if places.file.stamp != loaded { load(at: .now()) }
         save(at: .now())
     }
 
@@ -138,11 +142,12 @@ struct AlertService: ~Copyable {
         } catch {
             logger.error("\(error): all alerts count as new.")
         }
+        keeper.restore(records)
         for record in records.alerts { problems[record.name] = record.problem }
         for delivery in records.pending { _ = queue.add(delivery, at: now) }
         (loaded, sighted) = (places.file.stamp, places.file.stamp)
-        load(records, at: now)
         readPaused()
+        load(at: now)
         manager.ready(status: status)
         logger.info("Ready: \(status), of \(places.file.path).")
     }
@@ -150,13 +155,13 @@ struct AlertService: ~Copyable {
     private var status: String { keeper.alerts.count == 1 ? "1 alert" : "\(keeper.alerts.count) alerts" }
 
     /// Reads the file. What is wrong in it stays as it was.
-    private mutating func load(_ records: AlertRecords = AlertRecords(), at now: ObservationTime) {
+    private mutating func load(at now: ObservationTime) {
         do throws(SettingsError) {
             let content = try places.file.content()
             for mistake in content.mistakes { logger.error("\(mistake)") }
             let right = Dictionary(content.alerts.map { ($0.name, $0) }) { first, _ in first }
             let before = Dictionary(keeper.alerts.map { ($0.name, $0) }) { first, _ in first }
-            keeper.set(content.names.compactMap { right[$0] ?? before[$0] }, records, at: now)
+            keeper.set(content.names.compactMap { right[$0] ?? before[$0] }, names: content.names, at: now)
             problems = problems.filter { content.names.contains($0.key) }
         } catch {
             logger.error("\(error); the alerts stay as they were.")
@@ -179,16 +184,18 @@ struct AlertService: ~Copyable {
         let stamp = stat(places.paused, &directory) == 0 ? [directory.st_mtim.tv_sec, directory.st_mtim.tv_nsec] : nil
         guard stamp != pausedStamp else { return }
         pausedStamp = stamp
-        paused = Set(FileSystem.names(in: places.paused))
+        keeper.paused = Set(FileSystem.names(in: places.paused))
     }
 
     private mutating func saveIfDue(at now: ObservationTime) {
         mustSave = mustSave || keeper.revision != savedRevision
-        let isDue = saveFailure == nil ? mustSave || now.boottime >= nextSave : now.boottime >= nextSave
+        let isDue = now.boottime >= (mustSave && saveFailure == nil ? lastSave + Bounds.saveAgain / 10 : nextSave)
         if isDue { save(at: now) }
     }
 
-    private mutating func save(at now: ObservationTime) {
+    /// - Parameter sync: Whether it must also outlive a power cut.
+    private mutating func save(at now: ObservationTime, sync: Bool = false) {
+        lastSave = now.boottime
         var records = AlertRecords()
         (records.alerts, records.seen) = keeper.records(at: now)
         for index in records.alerts.indices { records.alerts[index].problem = problems[records.alerts[index].name] }
@@ -196,7 +203,7 @@ struct AlertService: ~Copyable {
         var writer = JSONWriter(.lines)
         records.write(to: &writer)
         do throws(PriceStoreError) {
-            try FileSystem.replace(places.records, with: writer.bytes, sync: false, mode: 0o644)
+            try FileSystem.replace(places.records, with: writer.bytes, sync: sync, mode: places.modes.file)
             if saveFailure != nil { logger.info("The state is saved again.") }
             (saveFailure, mustSave, savedRevision) = (nil, false, keeper.revision)
             nextSave = now.boottime + Bounds.save
@@ -257,25 +264,22 @@ struct AlertService: ~Copyable {
 
     private mutating func tell(_ firings: [Firing], at now: ObservationTime) {
         guard !firings.isEmpty else { return }
-        for firing in firings {
-            let (alert, message) = (firing.alert, firing.message(timestamps))
-            keeper.note(message, of: alert.name)
-            guard !paused.contains(alert.name) else {
-                logger.info("Paused: \(alert.name): \(message)", metadata: firing.metadata)
-                continue
-            }
-            logger.notice("\(alert.name): \(message)", metadata: firing.metadata)
-            problems[alert.name] = alert.notifies ? firing.notify(on: desktop, message) : nil
-            if let problem = problems[alert.name] {
-                logger.warning("\(alert.name): no desktop notification: \(problem)", metadata: firing.metadata)
-            }
-            guard !alert.command.isEmpty else { continue }
-            if !queue.add(firing.delivery(message, at: now), at: now) {
-                fail(alert.name, "the command was not run: too many wait")
+        let told = firings.map { (firing: $0, message: $0.message(timestamps)) }
+        for (firing, message) in told {
+            keeper.note(message, of: firing.alert.name)
+            problems[firing.alert.name] = nil
+            if !firing.alert.command.isEmpty, !queue.add(firing.delivery(message, at: now), at: now) {
+                fail(firing.alert.name, "the command was not run: too many wait")
             }
         }
         // Before they are told, so that a restart does not tell them as new ones.
-        save(at: now)
+        save(at: now, sync: true)
+        for (firing, message) in told {
+            logger.notice("\(firing.alert.name): \(message)", metadata: firing.metadata)
+            if firing.alert.notifies, let problem = firing.notify(on: desktop, message) {
+                fail(firing.alert.name, "no desktop notification: \(problem)")
+            }
+        }
     }
 
     private mutating func fail(_ name: String, _ problem: String) {
@@ -284,21 +288,29 @@ struct AlertService: ~Copyable {
         logger.error("\(name.printable): \(problem)")
     }
 
-    private mutating func runCommands(at now: BootTime) {
+    private mutating func runCommands(at now: ObservationTime) {
         if !commands.isEmpty {
-            for (id, problem) in commands.ended(at: now) { end(id, problem, at: now) }
+            for (id, problem) in commands.ended(at: now.boottime) { end(id, problem, at: now) }
         }
         guard !queue.isEmpty else { return }
-        let (start, tooOld) = queue.next(at: now)
+        let (start, tooOld) = queue.next(at: now.boottime)
         for delivery in tooOld {
             fail(delivery.alert, "the command was not run in time, and is dropped: \(delivery.id)")
         }
         for delivery in start {
-            if let problem = commands.start(delivery, at: now) { end(delivery.id, problem, at: now) }
+            // One that is paused or removed tells of nothing any more.
+            let alert = keeper.paused.contains(delivery.alert) ? nil : keeper.alerts.first { $0.name == delivery.alert }
+            guard let command = alert?.command, !command.isEmpty else {
+                end(delivery.id, nil, at: now)
+                continue
+            }
+            if let problem = commands.start(command, for: delivery, at: now.boottime) {
+                end(delivery.id, problem, at: now)
+            }
         }
     }
 
-    private mutating func end(_ id: String, _ problem: String?, at now: BootTime) {
+    private mutating func end(_ id: String, _ problem: String?, at now: ObservationTime) {
         guard let delivery = queue.pending.first(where: { $0.id == id }) else { return }
         let outcome = queue.end(id, isWell: problem == nil, at: now)
         mustSave = true
@@ -326,7 +338,7 @@ extension Firing {
                 ("BTCCTL_ALERT", alert.name), ("BTCCTL_ID", id), ("BTCCTL_MESSAGE", message),
             ]
         return Delivery(
-            id: id, alert: alert.name, command: alert.command,
+            id: id, alert: alert.name,
             variables: variables.map { Delivery.Variable(name: $0.name, value: $0.value) }, fired: time)
     }
 }

@@ -121,7 +121,7 @@ def _(machine):
     priced(machine, 0.9)
     wait_until(lambda: journal(machine).count("below-65000: Bitcoin is below") > count, seconds=60, what=lambda: journal(machine), every=0.2)
     wait_until(lambda: "below-65000: no desktop notification: no notification server" in journal(machine), what=lambda: journal(machine), every=0.2)
-    contains(alert(machine, "list"), "\n  ! no notification server\n")
+    wait_until(lambda: "\n  ! no desktop notification: no notification server\n" in alert(machine, "list"), what="the list", every=0.2)
     field = machine.journal("-o", "json", "BTC_ALERT=below-65000", "-n", "1")
     assert re.fullmatch(r"below-65000-\d{13}", json.loads(field)["BTC_ID"]), field
     return f"{len(desktop.shown(''))} notifications"

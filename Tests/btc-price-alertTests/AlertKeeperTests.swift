@@ -19,8 +19,11 @@ import Testing
 
         init(_ alerts: Alert...) {
             self.alerts = alerts
-            keeper.set(alerts, at: now)
+            set(alerts)
         }
+
+        /// The file has these alerts now.
+        mutating func set(_ alerts: [Alert]) { keeper.set(alerts, names: alerts.map(\.name), at: now) }
 
         /// The wall clock began at a whole minute.
         var now: ObservationTime {
@@ -66,7 +69,8 @@ import Testing
             #expect(read == records)
             time += seconds * 1000
             keeper = AlertKeeper()
-            keeper.set(alerts ?? self.alerts, records, at: now)
+            keeper.restore(records)
+            set(alerts ?? self.alerts)
         }
 
         /// The history of the gap is requested now.
@@ -119,12 +123,12 @@ import Testing
         var scene = Scene(alert(.below(100)))
         #expect(scene.tick(99, for: 5).isEmpty)
         #expect(scene.tick(101).isEmpty)
-        scene.keeper.set([alert(.below(102))], at: scene.now)
+        scene.set([alert(.below(102))])
         #expect(scene.tick(101, for: 5).isEmpty)
         // Another way to tell it changes nothing.
-        scene.keeper.set(
-            [Alert(name: "a", currency: "USD", rule: AlertRule(.below(102)), notifies: false, command: ["x"])],
-            at: scene.now)
+        scene.set([
+            Alert(name: "a", currency: "USD", rule: AlertRule(.below(102)), notifies: false, command: ["x"])
+        ])
         #expect(scene.tick(103).isEmpty)
         #expect(moments(scene.tick(101)) == ["seen"])
     }
@@ -179,7 +183,119 @@ import Testing
                 == "Bitcoin is below $100.00: $99.00, which no other exchange confirms.")
     }
 
+    @Test func `a paused alert tells of nothing, and what it would have told does not count`() {
+        var scene = Scene(alert(.below(100)) { $0.isOnce = true })
+        _ = scene.tick(101)
+        scene.keeper.paused = ["a"]
+        #expect(scene.tick(99, for: 5).isEmpty)
+        scene.keeper.paused = []
+        #expect(scene.tick(99).isEmpty, "what began in the pause is not told later")
+        _ = scene.tick(101)
+        #expect(moments(scene.tick(99)) == ["seen"])
+        _ = scene.tick(101)
+        #expect(scene.tick(99).isEmpty, "once")
+    }
+
+    @Test func `a sleep of the machine makes no price stale, and lets nothing last`() {
+        var scene = Scene(
+            alert(.stale(.seconds(300)), name: "s"), alert(.unsure(bound: nil), name: "u") { $0.hold = .seconds(300) })
+        _ = scene.tick(101, for: 3)
+        _ = scene.tick(101, for: 3, .unconfirmed)
+        scene.time += 8 * 3_600_000
+        #expect(scene.pass(5).isEmpty)
+        #expect(scene.tick(101, for: 3, .unconfirmed).isEmpty)
+        #expect(scene.pass(299).isEmpty)
+        #expect(scene.pass(20).map(\.alert.name) == ["s"])
+    }
+
+    @Test func `another way to tell it starts no new measure`() {
+        var scene = Scene(alert(.change(.percent(5), within: .seconds(3600))))
+        _ = scene.tick(100, for: 5)
+        var changed = scene.alerts[0].rule
+        changed.pause = .seconds(60)
+        scene.set([Alert(name: "a", currency: "USD", rule: changed, notifies: false, command: ["x"])])
+        #expect(moments(scene.tick(106)) == ["seen"])
+    }
+
     // MARK: - Restarts and gaps
+
+    @Test func `what was kept of an alert with a mistake stays kept, and of one that was added again nothing`() {
+        var scene = Scene(alert(.below(100)) { $0.isOnce = true })
+        _ = scene.tick(101)
+        #expect(moments(scene.tick(99)) == ["seen"])
+        var records = AlertRecords()
+        (records.alerts, records.seen) = scene.keeper.records(at: scene.now)
+        scene.keeper = AlertKeeper()
+        scene.keeper.restore(records)
+        // The file can't be read, then its table.
+        #expect(scene.keeper.records(at: scene.now).alerts == records.alerts)
+        scene.keeper.set([], names: ["a"], at: scene.now)
+        #expect(scene.keeper.records(at: scene.now).alerts == records.alerts)
+        scene.set(scene.alerts)
+        #expect(scene.keeper.records(at: scene.now).alerts.map(\.isOver) == [true])
+        var again = scene.alerts[0]
+        again.added = "2026-11-29T21:00:00Z"
+        scene.set([again])
+        #expect(scene.keeper.records(at: scene.now).alerts.map(\.isOver) == [false])
+        scene.set([])
+        #expect(scene.keeper.records(at: scene.now).alerts.isEmpty)
+    }
+
+    @Test func `an alert that is added while the history is waited for fires for nothing before it`() {
+        var scene = Scene(alert(.below(100)))
+        _ = scene.tick(102, for: 5)
+        scene.restart(after: 300)
+        _ = scene.tick(102)
+        scene.set(scene.alerts + [alert(.below(95), name: "new")])
+        let firings = scene.fill((-5...0).map { scene.candle($0, $0 == -2 ? 90 : 101, 102) })
+        #expect(firings.map(\.alert.name) == ["a"])
+        #expect(moments(scene.tick(94)) == ["seen", "seen"])
+    }
+
+    @Test func `a gap stays open while the price is stale`() {
+        var scene = Scene(alert(.below(100)))
+        _ = scene.tick(101, for: 5)
+        scene.restart(after: 600)
+        _ = scene.tick(98)
+        _ = scene.pass(700)
+        #expect(scene.fill([]).isEmpty)
+        _ = scene.tick(98)
+        #expect(moments(scene.fill([])) == ["between"])
+    }
+
+    @Test func `a change that was held back is not measured again after a restart`() {
+        var scene = Scene(alert(.change(.percent(5), within: .seconds(3600))) { $0.pause = .seconds(1800) })
+        _ = scene.tick(100, for: 5)
+        #expect(moments(scene.tick(106)) == ["seen"])
+        let start = scene.now.wall.wholeSeconds
+        scene.time += 60_000
+        #expect(scene.tick(112, for: 5).isEmpty, "held back")
+        scene.time += 60_000
+        _ = scene.tick(112, for: 1800)
+        scene.restart(after: 20)
+        _ = scene.tick(112)
+        let candles = (Int64(-33)...0).map { place in
+            var candle = scene.candle(place, 112, 112)
+            if candle.start < start + 60 { (candle.open, candle.high, candle.low, candle.close) = (106, 106, 106, 106) }
+            return candle
+        }
+        #expect(scene.fill(candles).isEmpty)
+        #expect(scene.tick(112, for: 5).isEmpty)
+    }
+
+    @Test func `a clock that is set only after the start finds the gap, too`() {
+        var scene = Scene(alert(.below(100)))
+        _ = scene.tick(101, for: 5)
+        var records = AlertRecords()
+        (records.alerts, records.seen) = scene.keeper.records(at: scene.now)
+        // It starts with the time of before, and the clock is set before the first price.
+        scene.keeper = AlertKeeper()
+        scene.keeper.restore(records)
+        scene.set(scene.alerts)
+        scene.time += 8 * 3_600_000
+        _ = scene.tick(98)
+        #expect(moments(scene.fill(nil)) == ["between"])
+    }
 
     @Test func `a crossing while off fires once, with its time from the history`() {
         var scene = Scene(alert(.below(100)) { $0.rearm = 1 })

@@ -1,4 +1,5 @@
 import BTCPriceCore
+import TestSupport
 import Testing
 
 @testable import btc_price_alert
@@ -6,8 +7,12 @@ import Testing
 @Suite struct DeliveryQueueTests {
     private let start = ObservationTime(wall: Timestamp(milliseconds: 1_700_000_000_000), boottime: .boot)
 
+    private func moment(_ boottime: BootTime) -> ObservationTime {
+        start.advanced(by: .milliseconds(boottime - start.boottime))
+    }
+
     private func delivery(_ id: String, fired: Timestamp? = nil) -> Delivery {
-        Delivery(id: id, alert: "a", command: ["true"], fired: fired ?? start.wall)
+        Delivery(id: id, alert: "a", fired: fired ?? start.wall)
     }
 
     @Test func `a command that fails runs again after 5 s, 30 s and 2 min, then no more`() {
@@ -18,7 +23,7 @@ import Testing
             let (due, twice) = (queue.next(at: now).start, queue.next(at: now).start)
             #expect(due.map(\.id) == ["x"])
             #expect(twice.isEmpty, "it runs")
-            let outcome = queue.end("x", isWell: false, at: now)
+            let outcome = queue.end("x", isWell: false, at: moment(now))
             #expect(outcome == .retry(after: wait))
             let early = queue.next(at: now + wait - 1).start
             #expect(early.isEmpty)
@@ -26,7 +31,7 @@ import Testing
         }
         let last = queue.next(at: now).start
         #expect(last.map(\.failures) == [3])
-        let outcome = queue.end("x", isWell: false, at: now)
+        let outcome = queue.end("x", isWell: false, at: moment(now))
         #expect(outcome == .givenUp && queue.isEmpty)
     }
 
@@ -39,8 +44,19 @@ import Testing
         #expect(old.map(\.id) == ["y"])
         let late = queue.next(at: .boot + 700_000)
         #expect(late.tooOld.isEmpty, "one that runs is not dropped")
-        let outcome = queue.end("x", isWell: true, at: .boot + 700_000)
+        let outcome = queue.end("x", isWell: true, at: moment(.boot + 700_000))
         #expect(outcome == .done)
+    }
+
+    @Test func `a restart does not shorten a wait`() {
+        var queue = DeliveryQueue()
+        _ = queue.add(delivery("x"), at: start)
+        _ = queue.next(at: .boot)
+        _ = queue.end("x", isWell: false, at: start)
+        var next = DeliveryQueue()
+        for delivery in queue.pending { _ = next.add(delivery, at: moment(1_000)) }
+        let (early, due) = (next.next(at: 4_999).start, next.next(at: 5_000).start)
+        #expect(early.isEmpty && due.map(\.id) == ["x"])
     }
 
     @Test func `eight commands run at once, and a limited number waits`() {
@@ -49,7 +65,7 @@ import Testing
         #expect(added.dropLast().allSatisfy(\.self) && added.last == false)
         let first = queue.next(at: .boot).start
         #expect(first.map(\.id) == (0..<8).map { "\($0)" })
-        let outcome = queue.end("3", isWell: true, at: .boot)
+        let outcome = queue.end("3", isWell: true, at: start)
         #expect(outcome == .done)
         let next = queue.next(at: .boot).start
         #expect(next.map(\.id) == ["8"])

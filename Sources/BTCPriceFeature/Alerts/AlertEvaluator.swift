@@ -90,6 +90,8 @@ package struct AlertState: Sendable, Hashable {
     package var heldBack = 0
     /// Whether it never fires again.
     package var isOver = false
+    /// From when on a change is measured, milliseconds of the readings' clock; `nil` if none has been.
+    package var base: Int64?
 
     package init(position: Position? = nil) { self.position = position }
 }
@@ -112,7 +114,8 @@ package struct AlertFiring: Sendable, Hashable {
 package struct AlertEvaluator: Sendable {
     private static let buckets: Int64 = 60
 
-    package let rule: AlertRule
+    /// Its condition stays.
+    package var rule: AlertRule
     package private(set) var state: AlertState
     /// Since when the readings say the opposite of ``AlertState/position``; `nil` if the last one did not.
     private var pendingSince: Int64?
@@ -128,8 +131,9 @@ package struct AlertEvaluator: Sendable {
     /// Takes in a price of the past, from which a change is measured. Nothing fires.
     package mutating func prime(_ reading: AlertReading) { note(reading) }
 
+    /// - Parameter isMuted: Whether it is not to fire: then a condition that begins to hold does not count as told.
     /// - Returns: `nil` if it does not fire.
-    package mutating func see(_ reading: AlertReading) -> AlertFiring? {
+    package mutating func see(_ reading: AlertReading, isMuted: Bool = false) -> AlertFiring? {
         guard !state.isOver, let said = says(reading) else { return nil }
         defer { note(reading) }
         guard let position = state.position else {
@@ -146,16 +150,17 @@ package struct AlertEvaluator: Sendable {
         let hold = max(said == .beyond ? rule.hold : .zero, isUnconfirmed ? AlertRule.lasting : .zero)
         guard reading.time - since >= hold.wholeMilliseconds else { return nil }
         (state.position, pendingSince) = (said, nil)
-        return said == .beyond ? begin(since, isUnconfirmed, reading) : nil
+        guard said == .beyond else { return nil }
+        if case .change = rule.condition {
+            // The next one is measured from here.
+            (state.position, state.base) = (.inside, reading.time)
+            window = reading.price.map { [(bucket(reading.time), $0, $0)] } ?? []
+        }
+        return isMuted ? nil : begin(since, isUnconfirmed, reading)
     }
 
     /// The condition has begun to hold.
     private mutating func begin(_ since: Int64, _ isUnconfirmed: Bool, _ reading: AlertReading) -> AlertFiring? {
-        if case .change = rule.condition {
-            // The next one is measured from here.
-            state.position = .inside
-            window = reading.price.map { [(bucket(reading.time), $0, $0)] } ?? []
-        }
         if let last = state.lastFired, reading.time - last < rule.pause.wholeMilliseconds {
             state.heldBack += 1
             return nil

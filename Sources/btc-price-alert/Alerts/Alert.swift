@@ -12,9 +12,13 @@ struct Alert: Sendable, Hashable {
     let notifies: Bool
     /// A program that is run, and its arguments; empty for none.
     let command: [String]
+    /// When it was added, as the file has it; `nil` for one that people have written.
+    var added: String?
 
-    /// The condition's currency and limits, in words: `below $60,000.00, for 5 min`. What an alert remembers is of these words: if they
-    /// change, it is a new alert.
+    /// What an alert remembers is of this: if it changes, it is a new alert.
+    var identity: String { [condition, added].compactMap(\.self).joined(separator: ", ") }
+
+    /// The condition's currency and limits, in words: `below $60,000.00, for 5 min`.
     var condition: String {
         let money = { (value: Price) in MoneyFormatter().string(from: value, currency: currency) }
         var text =
@@ -106,7 +110,11 @@ extension Alert {
             named = named ?? currency
             return isPercent ? PriceChange.percent(value) : .amount(value)
         }
-        let within = try fields.value(.within, longEnough)
+        let within = try fields.value(.within) { text throws(UsageError) in
+            let span = try longEnough(text)
+            guard span <= .seconds(7 * 86_400) else { throw UsageError("it is at most 7d") }
+            return span
+        }
         let stale = try fields.value(.whenStale, longEnough)
         let uncertainty = try fields.value(.maxUncertainty) { text throws(UsageError) in
             guard let percent = PriceRequirements.percent(text) else {

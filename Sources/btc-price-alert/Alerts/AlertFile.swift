@@ -18,6 +18,10 @@ struct AlertFile: Sendable {
 
     /// An alert without a currency, in a file that people have written, is in this one.
     static let usualCurrency = Currency.usd.rawValue
+    /// The key for when an alert was added: one that is removed and added again is new.
+    static let added = "added"
+    /// How long a change waits for another one, seconds.
+    private static let patience = 10
 
     let path: String
     /// Whether only root may be able to write it: its commands run as another user than the one who could.
@@ -71,7 +75,12 @@ struct AlertFile: Sendable {
         let descriptor = open(folder.isEmpty ? "/" : folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { throw SettingsError("\(folder): \(String(cString: strerror(errno)))") }
         defer { close(descriptor) }
-        while flock(descriptor, LOCK_EX) != 0, errno == EINTR {}
+        var tries = 0
+        while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
+            guard tries < Self.patience * 20 else { throw SettingsError("\(path): another program keeps it locked") }
+            tries += 1
+            usleep(50_000)
+        }
         var status = stat()
         if lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFLNK {
             throw SettingsError("\(path): a symbolic link, through which nothing is written: edit the file itself")
@@ -114,8 +123,10 @@ struct AlertFile: Sendable {
                 guard Alert.isName(name) else {
                     throw table.error(nil, "a name has letters, digits, - and _, at most 48 of them")
                 }
-                try table.finish(known: AlertField.allCases.map(\.rawValue))
-                content.alerts.append(try Alert(name, table) { () throws(SettingsError) in Self.usualCurrency })
+                try table.finish(known: AlertField.allCases.map(\.rawValue) + [Self.added])
+                var alert = try Alert(name, table) { () throws(SettingsError) in Self.usualCurrency }
+                alert.added = try table.text(Self.added)
+                content.alerts.append(alert)
             } catch {
                 content.mistakes.append(error)
             }

@@ -27,8 +27,10 @@ struct AlertPlaces: Sendable {
     }
 
     var records: String { "\(state)/state.json" }
-    /// A file in this directory has the name of an alert that is paused.
-    var paused: String { "\(state)/paused" }
+    /// A file in this directory has the name of an alert that is paused. The system's is root's: the service can't lead root elsewhere.
+    var paused: String { isSystem ? "/etc/btc-priced/alerts.paused" : "\(state)/paused" }
+    /// The permissions of what the service keeps.
+    var modes: (directory: UInt32, file: UInt32) { isSystem ? (0o755, 0o644) : (0o700, 0o600) }
 
     /// `--user`, or nothing.
     var manager: [String] { isSystem ? [] : ["--user"] }
@@ -46,10 +48,10 @@ struct AlertPlaces: Sendable {
         return "\(directory): \(String(cString: strerror(errno)))"
     }
 
-    /// Whether the service runs: it holds the lock.
-    var isServed: Bool {
-        let descriptor = open("\(state)/lock", O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { return false }
+    /// Whether the service runs: it holds the lock. `nil` if this user can't see it.
+    var isServed: Bool? {
+        let descriptor = open("\(state)/lock", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        guard descriptor >= 0 else { return errno == EACCES ? nil : false }
         defer { close(descriptor) }
         return flock(descriptor, LOCK_SH | LOCK_NB) != 0
     }

@@ -17,23 +17,24 @@ struct Delivery: Sendable, Hashable, JSONMessage {
 
     /// See ``Firing/id``.
     var id = ""
+    /// The alert, whose command is the one of the file when it runs.
     var alert = ""
-    var command: [String] = []
     var variables: [Variable] = []
     /// When the alert fired.
     var fired = Timestamp(milliseconds: 0)
-    /// How often the command has failed.
+    /// How often the command has failed, and when it runs again.
     var failures: Int64 = 0
+    var due: Timestamp?
 
     static var blank: Delivery { Delivery() }
 
     mutating func visit(_ fields: inout JSONFields) throws(JSONFieldError) {
         try fields.required("id", &id, .text)
         try fields.required("alert", &alert, .text)
-        try fields.required("command", &command, .texts)
         try fields.required("variables", &variables, .list(.message))
         try fields.required("fired", &fired, .time)
         try fields.required("failures", &failures, .integer.only { $0 >= 0 })
+        try fields.optional("due", &due, .time)
     }
 }
 
@@ -49,7 +50,7 @@ struct DeliveryQueue: Sendable {
         /// How many commands run at once.
         static let parallel = 8
         /// How many commands wait at most.
-        static let most = 2_000
+        static let most = 1_500
     }
 
     /// What became of a command.
@@ -76,7 +77,11 @@ struct DeliveryQueue: Sendable {
     mutating func add(_ delivery: Delivery, at now: ObservationTime) -> Bool {
         guard entries.count < Bounds.most else { return false }
         let age = max(0, now.wall.milliseconds - delivery.fired.milliseconds)
-        entries.append(Entry(delivery: delivery, fired: now.boottime - age, due: now.boottime))
+        let wait = delivery.due.map { $0.milliseconds - now.wall.milliseconds } ?? 0
+        entries.append(
+            Entry(
+                delivery: delivery, fired: now.boottime - age,
+                due: now.boottime + min(max(0, wait), Bounds.retries.max() ?? 0)))
         return true
     }
 
@@ -96,7 +101,7 @@ struct DeliveryQueue: Sendable {
     }
 
     /// A command has ended, or could not be started.
-    mutating func end(_ id: String, isWell: Bool, at now: BootTime) -> Outcome {
+    mutating func end(_ id: String, isWell: Bool, at now: ObservationTime) -> Outcome {
         guard let index = entries.firstIndex(where: { $0.delivery.id == id }) else { return .done }
         let failures = Int(entries[index].delivery.failures)
         guard !isWell, failures < Bounds.retries.count else {
@@ -105,7 +110,8 @@ struct DeliveryQueue: Sendable {
         }
         entries[index].delivery.failures += 1
         entries[index].isRunning = false
-        entries[index].due = now + Bounds.retries[failures]
+        entries[index].due = now.boottime + Bounds.retries[failures]
+        entries[index].delivery.due = now.advanced(by: .milliseconds(Bounds.retries[failures])).wall
         return .retry(after: Bounds.retries[failures])
     }
 }

@@ -16,14 +16,14 @@ struct RunningCommands {
     var isEmpty: Bool { running.isEmpty }
 
     /// - Returns: Why it could not be started; `nil` if it was.
-    mutating func start(_ delivery: Delivery, at now: BootTime) -> String? {
+    mutating func start(_ command: [String], for delivery: Delivery, at now: BootTime) -> String? {
         do throws(CommandStart.Failure) {
             let process = try CommandStart.start(
-                delivery.command, adding: delivery.variables.map { ($0.name, $0.value) }, leadsGroup: true)
+                command, adding: delivery.variables.map { ($0.name, $0.value) }, leadsGroup: true)
             running.append(Running(id: delivery.id, process: process, started: now))
             return nil
         } catch {
-            return "the command '\(delivery.command[0])' can't be started: \(error.reason)"
+            return "the command '\(command.first ?? "")' can't be started: \(error.reason)"
         }
     }
 

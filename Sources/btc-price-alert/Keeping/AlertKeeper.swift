@@ -45,8 +45,14 @@ struct AlertKeeper: Sendable {
     private var current: [String: Current] = [:]
     /// When a fresh price was last checked.
     private var seen: [String: BootTime] = [:]
-    /// The currencies whose changes can't be measured yet from the prices before the start.
-    private var unprimed: Set<String> = []
+    /// What was kept of alerts that have not been read yet, by their names.
+    private var kept: [String: AlertRecord] = [:]
+    /// When a price of a currency was last checked before the start, until one is checked: the clock may be set only then.
+    private var keptSeen: [String: Timestamp] = [:]
+    /// When time was last checked.
+    private var lastTime: BootTime?
+    /// The alerts that tell of nothing.
+    var paused: Set<String> = []
     private(set) var gaps: [Gap] = []
     /// Changes when something has to be saved.
     private(set) var revision = 0
@@ -55,49 +61,55 @@ struct AlertKeeper: Sendable {
 
     // MARK: - Alerts
 
-    /// Takes in the alerts of the file. What is known of those whose condition is the same stays.
-    /// - Parameter records: What was kept; empty except at the start.
-    mutating func set(_ alerts: [Alert], _ records: AlertRecords = AlertRecords(), at now: ObservationTime) {
-        for each in records.seen { seen[each.currency] = Self.boottime(each.time, now) }
-        unprimed.formUnion(records.seen.map(\.currency))
+    /// Takes in what was kept, at the start.
+    mutating func restore(_ records: AlertRecords) {
+        kept = Dictionary(records.alerts.map { ($0.name, $0) }) { first, _ in first }
+        keptSeen = Dictionary(records.seen.map { ($0.currency, $0.time) }) { first, _ in first }
+    }
+
+    /// Takes in the alerts of the file. What is known of those with the same identity stays.
+    /// - Parameter names: Those of all alerts in the file: what was kept of one with a mistake stays kept.
+    mutating func set(_ alerts: [Alert], names: [String], at now: ObservationTime) {
         let known = Dictionary(watched.map { ($0.alert.name, $0) }) { first, _ in first }
-        let kept = Dictionary(records.alerts.map { ($0.name, $0) }) { first, _ in first }
         watched = alerts.map { alert in
-            if let before = known[alert.name], before.alert.condition == alert.condition {
+            if var same = known[alert.name], same.alert.identity == alert.identity {
                 // Another way to tell it, or another pause.
-                if before.alert == alert { return before }
-                return Watched(
-                    alert: alert, evaluator: AlertEvaluator(alert.rule, before.evaluator.state),
-                    lastMessage: before.lastMessage)
+                (same.alert, same.evaluator.rule) = (alert, alert.rule)
+                return same
             }
-            var state = AlertState()
-            let record = kept[alert.name].flatMap { $0.condition == alert.condition ? $0 : nil }
-            if let record {
-                state = AlertState(position: record.position)
-                state.lastFired = record.lastFired.map { Self.boottime($0, now).milliseconds }
-                (state.heldBack, state.isOver) = (Int(clamping: record.heldBack), record.isOver)
+            guard let record = kept.removeValue(forKey: alert.name), record.identity == alert.identity else {
+                return Watched(alert: alert, evaluator: AlertEvaluator(alert.rule))
             }
+            var state = AlertState(position: record.position)
+            state.lastFired = record.lastFired.map { Self.boottime($0, now).milliseconds }
+            state.base = record.base.map { Self.boottime($0, now).milliseconds }
+            (state.heldBack, state.isOver) = (Int(clamping: record.heldBack), record.isOver)
             return Watched(
-                alert: alert, evaluator: AlertEvaluator(alert.rule, state), lastMessage: record?.lastMessage)
+                alert: alert, evaluator: AlertEvaluator(alert.rule, state), lastMessage: record.lastMessage)
         }
+        kept = kept.filter { names.contains($0.key) }
         revision += 1
     }
 
     /// What is to be kept.
     func records(at now: ObservationTime) -> (alerts: [AlertRecord], seen: [SeenCurrency]) {
+        let wall = { (time: Int64?) in time.map { now.wallTime(of: BootTime(milliseconds: $0)) } }
         let alerts = watched.map { each in
             let state = each.evaluator.state
             return AlertRecord(
-                name: each.alert.name, condition: each.alert.condition, position: state.position,
-                lastFired: state.lastFired.map { now.wallTime(of: BootTime(milliseconds: $0)) },
-                lastMessage: each.lastMessage, heldBack: Int64(state.heldBack), isOver: state.isOver)
+                name: each.alert.name, identity: each.alert.identity, position: state.position,
+                lastFired: wall(state.lastFired), lastMessage: each.lastMessage, heldBack: Int64(state.heldBack),
+                isOver: state.isOver, base: wall(state.base))
         }
-        let seen = seen.sorted { $0.key < $1.key }.map { currency, time in
+        let times = seen.map { currency, time in
             // What happened since then is not known yet.
-            let from = gaps.first { $0.currency == currency }?.from ?? time
-            return SeenCurrency(currency: currency, time: now.wallTime(of: from))
+            (currency, now.wallTime(of: gaps.first { $0.currency == currency }?.from ?? time))
         }
-        return (alerts, seen)
+        let all = keptSeen.merging(times) { $1 }.sorted { $0.key < $1.key }
+        return (
+            alerts + kept.values.sorted { $0.name < $1.name },
+            all.map { SeenCurrency(currency: $0.key, time: $0.value) }
+        )
     }
 
     mutating func note(_ message: String, of name: String) {
@@ -111,10 +123,13 @@ struct AlertKeeper: Sendable {
     /// Takes in a state.
     /// - Parameter interval: The time between two ticks, milliseconds.
     mutating func see(_ state: PriceState, interval: Int64, at now: ObservationTime) -> [Firing] {
+        wake(at: now.boottime)
         current[state.currency] = Current(state: state, until: now.boottime + max(Bounds.silence, 2 * interval))
         guard state.freshness == .fresh, state.quote != nil else { return check(state.currency, at: now) }
-        let span = span(state.currency)
-        let isUnprimed = unprimed.remove(state.currency) != nil && span > 0
+        let (span, before) = (span(state.currency), keptSeen.removeValue(forKey: state.currency))
+        if let before { seen[state.currency] = Self.boottime(before, now) }
+        // A change is measured from the prices before the start.
+        let isUnprimed = before != nil && span > 0
         if let last = seen[state.currency], isUnprimed || now.boottime - last > max(Bounds.gap, 3 * interval),
             !gaps.contains(where: { $0.currency == state.currency }), hasMissed(state.currency)
         {
@@ -132,12 +147,22 @@ struct AlertKeeper: Sendable {
 
     /// Checks what time alone changes. To be called once a second.
     mutating func pass(at now: ObservationTime) -> [Firing] {
+        wake(at: now.boottime)
         var firings: [Firing] = []
         for index in watched.indices where watched[index].alert.rule.isOfTime {
             let state = state(of: watched[index].alert.currency, at: now)
             if state.freshness != .fresh { firings += fire(index, state, at: now) }
         }
         return firings
+    }
+
+    /// If the machine has slept, what lasts begins anew, but for the alerts that the history is looked up for.
+    private mutating func wake(at now: BootTime) {
+        defer { lastTime = now }
+        guard let lastTime, now - lastTime > Bounds.gap else { return }
+        for index in watched.indices where !watched[index].alert.rule.isOfPrice {
+            watched[index].evaluator = AlertEvaluator(watched[index].alert.rule, watched[index].evaluator.state)
+        }
     }
 
     private mutating func check(_ currency: String, at now: ObservationTime) -> [Firing] {
@@ -160,7 +185,8 @@ struct AlertKeeper: Sendable {
 
     private mutating func fire(_ index: Int, _ state: PriceState, at now: ObservationTime) -> [Firing] {
         let before = watched[index].evaluator.state
-        let firing = watched[index].evaluator.see(AlertReading(state, at: now.boottime))
+        let isPaused = paused.contains(watched[index].alert.name)
+        let firing = watched[index].evaluator.see(AlertReading(state, at: now.boottime), isMuted: isPaused)
         if watched[index].evaluator.state != before { revision += 1 }
         return firing.map {
             [
@@ -187,7 +213,13 @@ struct AlertKeeper: Sendable {
 
     /// The gap whose history is to be requested now.
     mutating func nextGap(at now: BootTime) -> Gap? {
-        guard let index = gaps.firstIndex(where: { $0.next <= now }) else { return nil }
+        // Without a fresh price, what is now is not known either.
+        guard
+            let index = gaps.firstIndex(where: { gap in
+                gap.next <= now
+                    && current[gap.currency].map { $0.state.freshness == .fresh && now <= $0.until } ?? false
+            })
+        else { return nil }
         gaps[index].next = now + Bounds.retry
         return gaps[index]
     }
@@ -206,6 +238,10 @@ struct AlertKeeper: Sendable {
         gaps.removeAll { $0.currency == gap.currency }
         revision += 1
         let state = state(of: gap.currency, at: now)
+        let readings = (
+            known: known.flatMap { AlertReading.readings(of: $0, at: now) },
+            missed: missed.flatMap { AlertReading.readings(of: $0, at: now) }
+        )
         return watched.indices.flatMap { index in
             let alert = watched[index].alert
             guard alert.currency == gap.currency, alert.rule.isOfPrice, !watched[index].evaluator.state.isOver else {
@@ -213,15 +249,16 @@ struct AlertKeeper: Sendable {
             }
             // What was pending before the gap may not have lasted.
             watched[index].evaluator = AlertEvaluator(alert.rule, watched[index].evaluator.state)
-            let fired = watched[index].evaluator.state.lastFired ?? .min
-            for reading in known.flatMap({ AlertReading.readings(of: $0, at: now) })
-            where reading.time > fired { watched[index].evaluator.prime(reading) }
+            let (base, isPaused) = (watched[index].evaluator.state.base ?? .min, paused.contains(alert.name))
+            // The minute in which the base is has prices before it.
+            for reading in readings.known where reading.time - 60_000 > base { watched[index].evaluator.prime(reading) }
             var first: AlertFiring?
-            for reading in missed.flatMap({ AlertReading.readings(of: $0, at: now) }) {
-                let firing = watched[index].evaluator.see(reading)
+            // A new one begins now.
+            for reading in readings.missed where watched[index].evaluator.state.position != nil {
+                let firing = watched[index].evaluator.see(reading, isMuted: isPaused)
                 first = first ?? firing
             }
-            let live = watched[index].evaluator.see(AlertReading(state, at: now.boottime))
+            let live = watched[index].evaluator.see(AlertReading(state, at: now.boottime), isMuted: isPaused)
             guard let firing = first ?? live else { return [] }
             let isOver = watched[index].evaluator.state.position == .inside && alert.rule.isBound
             let isShort = gap.found - gap.from <= Bounds.gap

@@ -5,14 +5,16 @@ import BTCPriceSocket
 /// What is kept of an alert over restarts.
 struct AlertRecord: Sendable, Hashable {
     var name = ""
-    /// The condition that it is of, see ``Alert/condition``.
-    var condition = ""
+    /// What it is of, see ``Alert/identity``.
+    var identity = ""
     var position: AlertState.Position?
     /// When it fired last, and what it said.
     var lastFired: Timestamp?
     var lastMessage: String?
     var heldBack: Int64 = 0
     var isOver = false
+    /// From when on a change is measured.
+    var base: Timestamp?
     /// What went wrong when it was last told, and when that is tried again; `nil` if nothing did.
     var problem: String?
 }
@@ -22,12 +24,13 @@ extension AlertRecord: JSONMessage {
 
     mutating func visit(_ fields: inout JSONFields) throws(JSONFieldError) {
         try fields.required("name", &name, .text)
-        try fields.required("condition", &condition, .text)
+        try fields.required("identity", &identity, .text)
         try fields.optional("position", &position, .choice)
         try fields.optional("lastFired", &lastFired, .time)
         try fields.optional("lastMessage", &lastMessage, .text)
         try fields.required("heldBack", &heldBack, .integer.only { $0 >= 0 })
         try fields.required("isOver", &isOver, .flag)
+        try fields.optional("base", &base, .time)
         try fields.optional("problem", &problem, .text)
     }
 }
