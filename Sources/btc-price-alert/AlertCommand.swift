@@ -67,8 +67,8 @@ enum AlertCommand {
     private static let one = Words(
         "name", "The alert.", count: 1...1,
         completion: .computed { words, _ in
-            let places = AlertPlaces(isSystem: words.contains(system.name), environment: processEnvironment())
-            return (try? places.file.content().names) ?? []
+            let paths = AlertPaths(isSystem: words.contains(system.name), environment: processEnvironment())
+            return (try? paths.file.content().names) ?? []
         })
 
     init(_ line: ParsedLine, _ environment: [String: String]) throws(UsageError) {

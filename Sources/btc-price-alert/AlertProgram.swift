@@ -18,7 +18,7 @@ struct AlertProgram {
 
     private static let program = AlertCommand.program
 
-    private let places: AlertPlaces
+    private let paths: AlertPaths
     private let environment: [String: String]
     private let named: String?
 
@@ -27,8 +27,8 @@ struct AlertProgram {
         let (command, line) = program.readOrExit(Array(Swift.CommandLine.arguments.dropFirst())) {
             line throws(UsageError) in (try AlertCommand(line, environment), line)
         }
-        let places = AlertPlaces(isSystem: line.has(AlertCommand.system), environment: environment)
-        let alerts = AlertProgram(places: places, environment: environment, named: line.text(AlertCommand.socket))
+        let paths = AlertPaths(isSystem: line.has(AlertCommand.system), environment: environment)
+        let alerts = AlertProgram(paths: paths, environment: environment, named: line.text(AlertCommand.socket))
         do throws(Failure) {
             switch command {
             case .run: try alerts.serve()
@@ -52,7 +52,7 @@ struct AlertProgram {
     /// Reads or changes the file.
     private func file<Result>(_ body: (AlertFile) throws(SettingsError) -> Result) throws(Failure) -> Result {
         do throws(SettingsError) {
-            return try body(places.file)
+            return try body(paths.file)
         } catch {
             throw Failure(message: error.description)
         }
@@ -62,7 +62,7 @@ struct AlertProgram {
         let content = try file { file throws(SettingsError) in try file.content() }
         if let alert = content.alerts.first(where: { $0.name == name }) { return alert }
         guard content.names.contains(name) else {
-            throw Failure(message: places.file.unknown(name, content.names).description)
+            throw Failure(message: paths.file.unknown(name, content.names).description)
         }
         throw Failure(message: content.mistakes.map(\.description).joined(separator: "; "))
     }
@@ -75,10 +75,10 @@ struct AlertProgram {
         let logger = Logger(label: "btc-price-alert") { [environment] in
             JournalLogHandler.orStandardError(identifier: $0, environment: environment)
         }
-        if let reason = AlertPlaces.make(places.state, mode: places.modes.directory) { throw Failure(message: reason) }
+        if let reason = AlertPaths.make(paths.state, mode: paths.modes.directory) { throw Failure(message: reason) }
         let lock: StateLock
         do throws(StateLock.Failure) {
-            lock = try StateLock(directory: places.state)
+            lock = try StateLock(directory: paths.state)
         } catch {
             switch error {
             case .alreadyRunning(let pid):
@@ -94,7 +94,7 @@ struct AlertProgram {
         }
         let watch = PriceWatch(socket: socket)
         watch.start(.ticks) { news.put($0) }
-        var service = AlertService(places, socket: socket, news: news, logger: logger, manager: manager)
+        var service = AlertService(paths, socket: socket, news: news, logger: logger, manager: manager)
         service.run()
         watch.stop()
         logger.info("Stopped.")
@@ -104,8 +104,8 @@ struct AlertProgram {
     // MARK: - Commands
 
     private func add(_ named: String?, _ alert: Alert, _ line: ParsedLine) throws(Failure) {
-        let directory = places.file.path.lastIndex(of: "/").map { String(places.file.path[..<$0]) } ?? "."
-        if let reason = AlertPlaces.make(directory, mode: places.isSystem ? 0o755 : 0o700) {
+        let directory = paths.file.path.lastIndex(of: "/").map { String(paths.file.path[..<$0]) } ?? "."
+        if let reason = AlertPaths.make(directory, mode: paths.isSystem ? 0o755 : 0o700) {
             throw Failure(message: reason)
         }
         let known = try file { file throws(SettingsError) in try file.content().names }
@@ -119,9 +119,9 @@ struct AlertProgram {
         let now = TimestampFormatter(isUTC: true, isISO: true).string(from: ObservationTime.now().wall)
         values.append((AlertFile.added, .text(now)))
         try file { file throws(SettingsError) in try file.add(name, values) }
-        say("\(name): \(alert.condition). It is in \(places.file.path).")
-        if places.isSystem, alert.command.isEmpty { say("Only the journal tells of it: this service has no desktop.") }
-        if places.isServed != true { startService() }
+        say("\(name): \(alert.condition). It is in \(paths.file.path).")
+        if paths.isSystem, alert.command.isEmpty { say("Only the journal tells of it: this service has no desktop.") }
+        if paths.isServed != true { startService() }
     }
 
     /// A name that is not taken: `below-60000`, `change-5`.
@@ -142,7 +142,7 @@ struct AlertProgram {
     private func list() throws(Failure) {
         let content = try file { file throws(SettingsError) in try file.content() }
         let records = records()
-        let paused = Set(FileSystem.names(in: places.paused))
+        let paused = Set(FileSystem.names(in: paths.paused))
         let timestamps = TimestampFormatter()
         for alert in content.alerts {
             let record = records?.first { $0.name == alert.name && $0.identity == alert.identity }
@@ -155,12 +155,12 @@ struct AlertProgram {
             }
             if let problem = record?.problem { say("  ! \(problem)") }
         }
-        if content.names.isEmpty { say("There are no alerts in \(places.file.path).") }
+        if content.names.isEmpty { say("There are no alerts in \(paths.file.path).") }
         if !content.alerts.isEmpty {
-            switch places.isServed {
+            switch paths.isServed {
             case nil: say("What they have seen is not this user's to read.")
             case false?: say("! The service does not run: 'systemctl \(start)' starts it.")
-            case true?: if !places.isSystem { say(lingering) }
+            case true?: if !paths.isSystem { say(lingering) }
             }
         }
         guard content.mistakes.isEmpty else {
@@ -177,9 +177,9 @@ struct AlertProgram {
 
     /// - Returns: `nil` if this user can't see them.
     private func records() -> [AlertRecord]? {
-        if places.isServed == nil { return nil }
+        if paths.isServed == nil { return nil }
         do {
-            guard let bytes = try FileSystem.read(places.records) else { return [] }
+            guard let bytes = try FileSystem.read(paths.records) else { return [] }
             return try AlertRecords(json: try JSONValue(parsing: bytes[...])).alerts
         } catch {
             say("! \(error)")
@@ -197,10 +197,10 @@ struct AlertProgram {
 
     private func test(_ name: String) throws(Failure) {
         let (alert, now) = (try alert(name), ObservationTime.now())
-        if places.isSystem, !alert.command.isEmpty {
+        if paths.isSystem, !alert.command.isEmpty {
             throw Failure(
                 message: "the service runs its program with less rights and other credentials than this user has: "
-                    + "'\(places.journal)' shows how it ends")
+                    + "'\(paths.journal)' shows how it ends")
         }
         var state = PriceState.empty(of: Currency(rawValue: alert.currency) ?? .usd)
         do throws(ClientError) {
@@ -232,8 +232,8 @@ struct AlertProgram {
 
     private func pause(_ name: String) throws(Failure) {
         let alert = try alert(name)
-        if let reason = AlertPlaces.make(places.paused, mode: 0o755) { throw Failure(message: reason) }
-        let path = "\(places.paused)/\(alert.name)"
+        if let reason = AlertPaths.make(paths.paused, mode: 0o755) { throw Failure(message: reason) }
+        let path = "\(paths.paused)/\(alert.name)"
         let descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o644)
         guard descriptor >= 0 else { throw Failure(message: "\(path): \(String(cString: strerror(errno)))") }
         close(descriptor)
@@ -241,7 +241,7 @@ struct AlertProgram {
     }
 
     private func resume(_ name: String) throws(Failure) {
-        let path = "\(places.paused)/\(try alert(name).name)"
+        let path = "\(paths.paused)/\(try alert(name).name)"
         if unlink(path) == 0 { return say("\(name) is kept again.") }
         guard errno == ENOENT || errno == ENOTDIR else {
             throw Failure(message: "\(path): \(String(cString: strerror(errno)))")
@@ -251,7 +251,7 @@ struct AlertProgram {
 
     private func remove(_ name: String) throws(Failure) {
         let left = try file { file throws(SettingsError) in try file.remove(name) }
-        unlink("\(places.paused)/\(name)")
+        unlink("\(paths.paused)/\(name)")
         say("\(name) is removed.")
         guard left == 0, control("disable") else { return }
         // One may have been added meanwhile.
@@ -262,10 +262,10 @@ struct AlertProgram {
 
     // MARK: - The unit
 
-    private var start: String { (places.manager + ["enable", "--now", "btc-price-alert"]).joined(separator: " ") }
+    private var start: String { (paths.manager + ["enable", "--now", "btc-price-alert"]).joined(separator: " ") }
 
     private func startService() {
-        if control("enable") { return say("The service is started: \(places.journal).") }
+        if control("enable") { return say("The service is started: \(paths.journal).") }
         say("The service could not be started: run 'systemctl \(start)' where you are logged in.")
     }
 
@@ -275,7 +275,7 @@ struct AlertProgram {
         defer { close(null) }
         do throws(CommandStart.Failure) {
             let process = try CommandStart.start(
-                ["systemctl"] + places.manager + [verb, "--now", AlertPlaces.unit], output: null)
+                ["systemctl"] + paths.manager + [verb, "--now", AlertPaths.unit], output: null)
             var status: Int32 = 0
             while waitpid(process, &status, 0) < 0, errno == EINTR {}
             return CommandEnd(waitStatus: status) == .status(0)

@@ -59,7 +59,7 @@ struct AlertService: ~Copyable {
         static let end: Int64 = 5_000
     }
 
-    private let places: AlertPlaces
+    private let paths: AlertPaths
     private let socket: @Sendable () -> String
     private let news: AlertNews
     private let logger: Logger
@@ -84,10 +84,10 @@ struct AlertService: ~Copyable {
     private var missing: Set<String> = []
 
     init(
-        _ places: AlertPlaces, socket: @escaping @Sendable () -> String, news: AlertNews, logger: Logger,
+        _ paths: AlertPaths, socket: @escaping @Sendable () -> String, news: AlertNews, logger: Logger,
         manager: ServiceManager
     ) {
-        (self.places, self.socket, self.news, self.logger, self.manager) = (places, socket, news, logger, manager)
+        (self.paths, self.socket, self.news, self.logger, self.manager) = (paths, socket, news, logger, manager)
     }
 
     /// Runs until ``AlertNews/stop()``.
@@ -115,7 +115,7 @@ struct AlertService: ~Copyable {
             usleep(useconds_t(Bounds.commands * 1000))
         }
         // What the last command line has removed is not kept.
-        if places.file.stamp != loaded { load(at: .now()) }
+        if paths.file.stamp != loaded { load(at: .now()) }
         save(at: .now())
     }
 
@@ -131,12 +131,12 @@ struct AlertService: ~Copyable {
     private mutating func start(at now: ObservationTime) {
         var records = AlertRecords()
         do throws(PriceStoreError) {
-            if let bytes = try FileSystem.read(places.records) {
+            if let bytes = try FileSystem.read(paths.records) {
                 do {
                     records = try AlertRecords(json: try JSONValue(parsing: bytes[...]))
                 } catch {
-                    let aside = FileSystem.setAside(places.records).map { "; set aside as \($0)" } ?? ""
-                    logger.error("\(places.records) is damaged (\(error))\(aside): all alerts count as new.")
+                    let aside = FileSystem.setAside(paths.records).map { "; set aside as \($0)" } ?? ""
+                    logger.error("\(paths.records) is damaged (\(error))\(aside): all alerts count as new.")
                 }
             }
         } catch {
@@ -145,11 +145,11 @@ struct AlertService: ~Copyable {
         keeper.restore(records)
         for record in records.alerts { problems[record.name] = record.problem }
         for delivery in records.pending { _ = queue.add(delivery, at: now) }
-        (loaded, sighted) = (places.file.stamp, places.file.stamp)
+        (loaded, sighted) = (paths.file.stamp, paths.file.stamp)
         readPaused()
         load(at: now)
         manager.ready(status: status)
-        logger.info("Ready: \(status), of \(places.file.path).")
+        logger.info("Ready: \(status), of \(paths.file.path).")
     }
 
     private var status: String { keeper.alerts.count == 1 ? "1 alert" : "\(keeper.alerts.count) alerts" }
@@ -157,7 +157,7 @@ struct AlertService: ~Copyable {
     /// Reads the file. What is wrong in it stays as it was.
     private mutating func load(at now: ObservationTime) {
         do throws(SettingsError) {
-            let content = try places.file.content()
+            let content = try paths.file.content()
             for mistake in content.mistakes { logger.error("\(mistake)") }
             let right = Dictionary(content.alerts.map { ($0.name, $0) }) { first, _ in first }
             let before = Dictionary(keeper.alerts.map { ($0.name, $0) }) { first, _ in first }
@@ -169,7 +169,7 @@ struct AlertService: ~Copyable {
     }
 
     private mutating func readFileIfChanged(at now: ObservationTime) {
-        let stamp = places.file.stamp
+        let stamp = paths.file.stamp
         // A program may still be writing it.
         defer { sighted = stamp }
         guard stamp != loaded, stamp == sighted else { return }
@@ -181,10 +181,10 @@ struct AlertService: ~Copyable {
 
     private mutating func readPaused() {
         var directory = stat()
-        let stamp = stat(places.paused, &directory) == 0 ? [directory.st_mtim.tv_sec, directory.st_mtim.tv_nsec] : nil
+        let stamp = stat(paths.paused, &directory) == 0 ? [directory.st_mtim.tv_sec, directory.st_mtim.tv_nsec] : nil
         guard stamp != pausedStamp else { return }
         pausedStamp = stamp
-        keeper.paused = Set(FileSystem.names(in: places.paused))
+        keeper.paused = Set(FileSystem.names(in: paths.paused))
     }
 
     private mutating func saveIfDue(at now: ObservationTime) {
@@ -203,7 +203,7 @@ struct AlertService: ~Copyable {
         var writer = JSONWriter(.lines)
         records.write(to: &writer)
         do throws(PriceStoreError) {
-            try FileSystem.replace(places.records, with: writer.bytes, sync: sync, mode: places.modes.file)
+            try FileSystem.replace(paths.records, with: writer.bytes, sync: sync, mode: paths.modes.file)
             if saveFailure != nil { logger.info("The state is saved again.") }
             (saveFailure, mustSave, savedRevision) = (nil, false, keeper.revision)
             nextSave = now.boottime + Bounds.save

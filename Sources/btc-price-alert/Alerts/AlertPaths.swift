@@ -2,7 +2,7 @@ import BTCPriceCore
 import Glibc
 
 /// Where the alerts and their state are: a user's own, or the system's.
-struct AlertPlaces: Sendable {
+struct AlertPaths: Sendable {
     static let unit = "btc-price-alert.service"
 
     let file: AlertFile
