@@ -45,7 +45,7 @@ struct Assembly {
         let stored = store.load()
         for problem in stored.problems { logger.tell(.keptDamaged, "\(problem)") }
         let client = try exchangeClient(on: loop)
-        let (listener, place) = try listeningSocket()
+        let (listener, address) = try listeningSocket()
 
         let heartbeat = Heartbeat(now().boottime)
         let status = StatusLine(manager: manager, now: now)
@@ -154,7 +154,7 @@ struct Assembly {
         await ticker.start()
         try server.start()
         manager.ready(status: StatusLine.text(await engine.state))
-        logger.tell(.ready, "Ready: answering at \(place).")
+        logger.tell(.ready, "Ready: answering at \(address).")
 
         // They end in reverse: no tick follows the close of the socket, and the quote is saved after the last tick.
         var services: [any Service] = [
@@ -230,7 +230,7 @@ struct Assembly {
     }
 
     /// Opens the socket, or takes the one from systemd.
-    /// - Returns: The socket, and a description of its place.
+    /// - Returns: The socket, and its address for people.
     private func listeningSocket() throws -> (ListeningSocket, String) {
         do {
             if let descriptor = try PassedSockets.listeningStream() {

@@ -119,9 +119,10 @@ package struct Chart: Sendable {
         ] {
             let label = Array("\(mark) \(MoneyFormatter().number(price, currency: currency))")
             let row = scale.row(of: price.chartValue, among: cells.count)
-            let place = column(of: second, among: columns)
+            let column = column(of: second, among: columns)
             // To the right of the position, otherwise to the left, otherwise at the nearest column with enough room.
-            let starts = [place + 1, place - label.count] + (0..<columns).sorted { abs($0 - place) < abs($1 - place) }
+            let starts =
+                [column + 1, column - label.count] + (0..<columns).sorted { abs($0 - column) < abs($1 - column) }
             let start = starts.first { start in
                 start >= 0 && start + label.count <= columns
                     && cells[row][start..<start + label.count].allSatisfy { $0.character == " " }
@@ -209,8 +210,8 @@ package struct Chart: Sendable {
     private func buckets(_ columns: Int) -> [Candle?] {
         var buckets = [Candle?](repeating: nil, count: columns)
         for candle in candles {
-            let place = column(of: candle.start, among: columns)
-            if buckets[place] == nil { buckets[place] = candle } else { buckets[place]?.add(candle) }
+            let column = column(of: candle.start, among: columns)
+            if buckets[column] == nil { buckets[column] = candle } else { buckets[column]?.add(candle) }
         }
         return buckets
     }
@@ -225,10 +226,10 @@ package struct Chart: Sendable {
         var text = [Character](repeating: " ", count: size.width)
         var free = 0
         for label in axis.labels where axis.range.contains(label.second) {
-            let place = column(of: label.second, among: columns)
-            let start = max(0, place - label.text.count / 2)
+            let column = column(of: label.second, among: columns)
+            let start = max(0, column - label.text.count / 2)
             guard start >= free, start + label.text.count <= size.width else { continue }
-            line[place] = isASCII ? "+" : "┬"
+            line[column] = isASCII ? "+" : "┬"
             text.replaceSubrange(start..<start + label.text.count, with: Array(label.text))
             free = start + label.text.count + 2
         }
@@ -282,10 +283,10 @@ private struct Scale {
     }
 
     private func text(_ value: Double) -> String {
-        let places = step >= 1 ? 0 : 2
-        let number = Price(Int64((value * (places == 0 ? 1 : 100)).rounded()), scale: places)
+        let digits = step >= 1 ? 0 : 2
+        let number = Price(Int64((value * (digits == 0 ? 1 : 100)).rounded()), scale: digits)
         let text = MoneyFormatter().number(number, currency: currency)
-        return places == 0 ? String(text.prefix { $0 != "." }) : text
+        return digits == 0 ? String(text.prefix { $0 != "." }) : text
     }
 }
 

@@ -37,18 +37,18 @@ extension QuoteFile {
         write(to: &writer)
         var bytes = writer.bytes
         bytes.append(UInt8(ascii: "\n"))
-        guard let place = Self.checksumPlace(in: bytes) else { throw Damage("no place for the checksum") }
-        bytes.replaceSubrange(place, with: CRC32.checksum(bytes).padded(8, radix: 16).utf8)
+        guard let range = Self.checksumRange(in: bytes) else { throw Damage("no room for the checksum") }
+        bytes.replaceSubrange(range, with: CRC32.checksum(bytes).padded(8, radix: 16).utf8)
         return bytes
     }
 
     /// A price or a cooldown that is not valid is left out: a currency's prices may have been others in another version.
     /// - Throws: ``Damage`` if the bytes differ in any way from what ``encoded()`` wrote.
     init(decoding bytes: [UInt8]) throws(Damage) {
-        guard let place = Self.checksumPlace(in: bytes) else { throw Damage("no checksum") }
+        guard let range = Self.checksumRange(in: bytes) else { throw Damage("no checksum") }
         var blanked = bytes
-        blanked.replaceSubrange(place, with: Self.blankChecksum.utf8)
-        guard bytes[place].elementsEqual(CRC32.checksum(blanked).padded(8, radix: 16).utf8) else {
+        blanked.replaceSubrange(range, with: Self.blankChecksum.utf8)
+        guard bytes[range].elementsEqual(CRC32.checksum(blanked).padded(8, radix: 16).utf8) else {
             throw Damage("the checksum does not match")
         }
         do {
@@ -66,7 +66,7 @@ extension QuoteFile {
     }
 
     /// The range of the eight checksum digits. The checksum is the first member.
-    private static func checksumPlace(in bytes: [UInt8]) -> Range<Int>? {
+    private static func checksumRange(in bytes: [UInt8]) -> Range<Int>? {
         let opening = Array("{\n  \"checksum\" : \"".utf8)
         let end = opening.count + Self.blankChecksum.utf8.count
         guard bytes.count > end, bytes.starts(with: opening), bytes[end] == UInt8(ascii: "\"") else { return nil }

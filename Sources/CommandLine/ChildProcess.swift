@@ -62,10 +62,10 @@ package enum CommandStart {
     /// The entries of this process's environment, byte for byte, without these names.
     private static func inherited(without names: [String]) -> [UnsafeMutablePointer<CChar>?] {
         var entries: [UnsafeMutablePointer<CChar>?] = []
-        var place = environ
-        while let entry = place.pointee {
+        var next = environ
+        while let entry = next.pointee {
             if !names.contains(where: { strncmp(entry, "\($0)=", $0.utf8.count + 1) == 0 }) { entries.append(entry) }
-            place += 1
+            next += 1
         }
         return entries
     }

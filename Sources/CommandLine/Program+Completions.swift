@@ -6,7 +6,7 @@ extension Program {
     func completions(_ words: [String]) -> String {
         // For bash, `=` is a word.
         let (before, last) = (words.dropLast().filter { $0 != "=" }, words.last == "=" ? "" : words.last ?? "")
-        let name = place(ofCommandIn: before).map { before[$0] }
+        let name = index(ofCommandIn: before).map { before[$0] }
         let chosen = name.flatMap { name in command.commands.first { $0.name == name } } ?? command
         let equals = last.hasPrefix("--") ? last.firstIndex(of: "=") : nil
         if let equals, let option = option(String(last[..<equals]), of: chosen) {

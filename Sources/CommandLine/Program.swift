@@ -38,13 +38,13 @@ package struct Program: Sendable {
     package func read(_ arguments: [String]) throws(UsageError) -> Request {
         if arguments.first == Self.completing { return .print(completions(Array(arguments.dropFirst()))) }
         if arguments.isEmpty, !command.commands.isEmpty { return .print(help(command)) }
-        guard let place = place(ofCommandIn: arguments) else { return try read(arguments, of: command) }
-        if arguments[place] == "help" {
-            let rest = arguments[(place + 1)...].filter { $0 != "help" }
+        guard let index = index(ofCommandIn: arguments) else { return try read(arguments, of: command) }
+        if arguments[index] == "help" {
+            let rest = arguments[(index + 1)...].filter { $0 != "help" }
             let named = commandName(in: rest)
             return .print(help(try named.map { name throws(UsageError) in try self.command(name) } ?? command))
         }
-        return try read(Array(arguments[..<place] + arguments[(place + 1)...]), of: try self.command(arguments[place]))
+        return try read(Array(arguments[..<index] + arguments[(index + 1)...]), of: try self.command(arguments[index]))
     }
 
     /// Adds to an error the command that shows the help.
@@ -60,14 +60,14 @@ package struct Program: Sendable {
         }
     }
 
-    /// The place of the command's name: the first word that is neither an option nor the value of one.
-    package func place(ofCommandIn arguments: [String]) -> Int? {
+    /// The index of the command's name: the first word that is neither an option nor the value of one.
+    package func index(ofCommandIn arguments: [String]) -> Int? {
         guard !command.commands.isEmpty else { return nil }
-        var place = 0
-        while place < arguments.count {
-            let word = arguments[place]
-            guard word.hasPrefix("-") else { return place }
-            place += takesNext(word, arguments[(place + 1)...].first) ? 2 : 1
+        var index = 0
+        while index < arguments.count {
+            let word = arguments[index]
+            guard word.hasPrefix("-") else { return index }
+            index += takesNext(word, arguments[(index + 1)...].first) ? 2 : 1
         }
         return nil
     }
@@ -88,7 +88,7 @@ package struct Program: Sendable {
 
     /// The name of the command among the arguments, whether there is one of this name or not; `nil` for none.
     package func commandName(in arguments: [String]) -> String? {
-        place(ofCommandIn: arguments).map { arguments[$0] }
+        index(ofCommandIn: arguments).map { arguments[$0] }
     }
 
     private func command(_ name: String) throws(UsageError) -> Command {

@@ -59,8 +59,8 @@ package struct ConfigurationFile {
             throw SettingsError("\(path), line \(error.line), column \(error.column): \(error.problem)")
         }
         if let array = values.first(where: { $0.value == .other("array of tables") }) {
-            let place = Origin.file(path: path, line: array.line)
-            throw SettingsError("\(place): an array of tables, which has no meaning here")
+            let origin = Origin.file(path: path, line: array.line)
+            throw SettingsError("\(origin): an array of tables, which has no meaning here")
         }
     }
 

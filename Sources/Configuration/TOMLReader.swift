@@ -118,10 +118,10 @@ struct TOMLReader {
         return bytes[position - 1]
     }
 
-    /// - Parameter place: In the present line; `nil` for ``position``.
-    private func failure(_ problem: String, at place: Int? = nil) -> Failure {
+    /// - Parameter index: In the present line; `nil` for ``position``.
+    private func failure(_ problem: String, at index: Int? = nil) -> Failure {
         // The bytes of a scalar after its first one do not count.
-        let column = bytes[lineStart..<min(place ?? position, bytes.count)].count { $0 & 0xC0 != 0x80 } + 1
+        let column = bytes[lineStart..<min(index ?? position, bytes.count)].count { $0 & 0xC0 != 0x80 } + 1
         return Failure(line: line, column: column, problem: problem)
     }
 

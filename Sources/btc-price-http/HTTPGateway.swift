@@ -59,12 +59,12 @@ struct HTTPGateway {
                 clock: HTTPDate(), respond: { await routes.response(to: $0) }), eventLoop: eventLoop)
         let channels = try await listen(bootstrap(shared, on: eventLoop), on: eventLoop)
         let manager = ServiceManager()
-        let places = channels.compactMap { $0.localAddress?.place }.joined(separator: ", ")
-        manager.ready(status: "Serving at \(places)")
-        logger.info("Ready: serving the price of \(socket()) at \(places).")
+        let addresses = channels.compactMap { $0.localAddress?.listing }.joined(separator: ", ")
+        manager.ready(status: "Serving at \(addresses)")
+        logger.info("Ready: serving the price of \(socket()) at \(addresses).")
         for channel in channels where channel.localAddress?.isLocal == false {
             logger.warning(
-                "\(channel.localAddress?.place ?? "") can be reached from other machines, without encryption. Prefer a reverse proxy with TLS."
+                "\(channel.localAddress?.listing ?? "") can be reached from other machines, without encryption. Prefer a reverse proxy with TLS."
             )
         }
         for await _ in signals { break }
@@ -174,7 +174,7 @@ private struct ListenFailure: Error, CustomStringConvertible {
 
 extension SocketAddress {
     /// `127.0.0.1:8340`, or the path of a Unix socket.
-    fileprivate var place: String {
+    fileprivate var listing: String {
         guard let address = plainAddress else { return pathname ?? "" }
         return "\(address.bracketedHost):\(port ?? 0)"
     }

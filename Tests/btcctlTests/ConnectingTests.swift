@@ -39,7 +39,7 @@ private final class ClosingDaemon: Sendable {
     private let candle = Candle(start: 1_795_564_800, 11_111)
 
     private func history(_ paths: [String], _ take: ([Candle]) -> Void) throws(Complaint) {
-        try Connecting.withDaemon(SocketSearch.Places(paths: paths), patience: .seconds(30)) {
+        try Connecting.withDaemon(SocketSearch.Paths(paths: paths), patience: .seconds(30)) {
             connection throws(ClientError) in
             try connection.history(HistoryQuery(more: true)) { candles, _, _ in take(candles) }
         }

@@ -57,7 +57,7 @@ struct FetchWithFallback: Sendable {
         while true {
             while !actions.isEmpty {
                 switch actions.removeFirst() {
-                case .request(let place): return .turn(place)
+                case .request(let index): return .turn(index)
                 case .wake(let time):
                     let (clock, instant) = (clock, began.advanced(by: time))
                     group.addTask {
@@ -76,45 +76,45 @@ struct FetchWithFallback: Sendable {
             case _ where Task.isCancelled: actions = plan.cancelled()
             case .woke: actions = plan.advance(now: now)
             // A request whose connection was closed is sent once more. The exchange may have received both, so it counts again.
-            case .failure(let place, .connectionClosed) where repeated.insert(place).inserted: return .turn(place)
+            case .failure(let index, .connectionClosed) where repeated.insert(index).inserted: return .turn(index)
             default: return step
             }
         }
     }
 
-    mutating func request(_ place: Int, in group: inout TaskGroup<Step>) {
-        let source = sources[place]
+    mutating func request(_ index: Int, in group: inout TaskGroup<Step>) {
+        let source = sources[index]
         if source.needsRequest { source.begin() }
-        if requested[place] == nil { requested[place] = now }
+        if requested[index] == nil { requested[index] = now }
         group.addTask {
             do throws(PriceLoadingError) {
-                return .response(place, try await source.load())
+                return .response(index, try await source.load())
             } catch {
-                return .failure(place, error)
+                return .failure(index, error)
             }
         }
     }
 
     /// Goes on without a source that must not be requested.
-    mutating func skip(_ place: Int, _ reason: Skipped.Reason) {
-        skipped.append(Skipped(source: sources[place].venue.name, reason: reason))
-        actions += plan.skipped(place, now: now)
+    mutating func skip(_ index: Int, _ reason: Skipped.Reason) {
+        skipped.append(Skipped(source: sources[index].venue.name, reason: reason))
+        actions += plan.skipped(index, now: now)
     }
 
     /// Records a valid price.
     /// - Returns: Whether it came within the source's time. If not, it is known only at the end of the fetch whether it counts.
-    mutating func accept(_ place: Int) -> Bool {
+    mutating func accept(_ index: Int) -> Bool {
         let now = now
-        actions += plan.answered(place, now: now)
-        return requested[place].map { now - $0 <= sources[place].patience.timeout } == true
+        actions += plan.answered(index, now: now)
+        return requested[index].map { now - $0 <= sources[index].patience.timeout } == true
     }
 
-    mutating func fail(_ place: Int, _ error: PriceLoadingError) { actions += plan.failed(place, error, now: now) }
+    mutating func fail(_ index: Int, _ error: PriceLoadingError) { actions += plan.failed(index, error, now: now) }
 
     /// The sources whose requests have not ended.
     var pending: [FetchLatestPrice] { requested.keys.map { sources[$0] } }
 
     /// Ends a request once, for the record of the source's health.
     /// - Returns: The time since the request; `nil` if it has ended, or was never made.
-    mutating func end(_ place: Int) -> Duration? { requested.removeValue(forKey: place).map { now - $0 } }
+    mutating func end(_ index: Int) -> Duration? { requested.removeValue(forKey: index).map { now - $0 } }
 }

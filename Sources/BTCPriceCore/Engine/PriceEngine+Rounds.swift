@@ -202,11 +202,11 @@ extension PriceEngine {
         }
         defer { gaveUp(fetch.pending) }
         switch outcome {
-        case .answered(let places, let failures):
-            for place in places { end(place, .success, of: &fetch) }
+        case .answered(let indices, let failures):
+            for index in indices { end(index, .success, of: &fetch) }
             let failures = end(failures, of: &fetch)
             return PollResult(
-                answered: places.map { sources[$0].market }, failures: failures, skipped: fetch.skipped)
+                answered: indices.map { sources[$0].market }, failures: failures, skipped: fetch.skipped)
         case .failed(let failures):
             throw FetchFailure(failures: end(failures, of: &fetch), skipped: fetch.skipped)
         case .cancelled: throw .cancelled
@@ -218,47 +218,47 @@ extension PriceEngine {
         in group: inout TaskGroup<FetchWithFallback.Step>
     ) async {
         switch step {
-        case .turn(let place):
-            let source = fetch.sources[place]
+        case .turn(let index):
+            let source = fetch.sources[index]
             // Another requester may have used up the limit since the sources were chosen.
             if source.needsRequest, await !take(source, requester) {
                 // If it was requested before, its connection was closed.
-                end(place, .failure(.connectionClosed), of: &fetch)
-                return fetch.skip(place, .limit)
+                end(index, .failure(.connectionClosed), of: &fetch)
+                return fetch.skip(index, .limit)
             }
-            fetch.request(place, in: &group)
-        case .response(let place, let prices):
-            let source = fetch.sources[place]
+            fetch.request(index, in: &group)
+        case .response(let index, let prices):
+            let source = fetch.sources[index]
             // A reload has replaced its address meanwhile: it is another source's price.
-            guard isCurrent(source) else { return fetch.skip(place, .limit) }
+            guard isCurrent(source) else { return fetch.skip(index, .limit) }
             if let error = record(prices, source) {
                 source.discardConnection()
-                end(place, .failure(error), of: &fetch)
-                return fetch.fail(place, error)
+                end(index, .failure(error), of: &fetch)
+                return fetch.fail(index, error)
             }
             if let bytes = prices.first?.bodyBytes { received(source, bytes: bytes) }
-            if fetch.accept(place) { end(place, .success, of: &fetch) }
-        case .failure(let place, let error):
-            end(place, .failure(error), of: &fetch)
-            fetch.fail(place, error)
+            if fetch.accept(index) { end(index, .success, of: &fetch) }
+        case .failure(let index, let error):
+            end(index, .failure(error), of: &fetch)
+            fetch.fail(index, error)
         case .woke, .finished: break
         }
     }
 
     /// Records the end of a request, unless that is already recorded.
-    private func end(_ place: Int, _ outcome: MarketHealth.Outcome, of fetch: inout FetchWithFallback) {
-        guard let latency = fetch.end(place) else { return }
-        fetch.cooldowns[place] = ended(fetch.sources[place], outcome, latency: latency)
+    private func end(_ index: Int, _ outcome: MarketHealth.Outcome, of fetch: inout FetchWithFallback) {
+        guard let latency = fetch.end(index) else { return }
+        fetch.cooldowns[index] = ended(fetch.sources[index], outcome, latency: latency)
     }
 
     /// Also records the end of the requests that were given up.
     private func end(
         _ failures: [(index: Int, error: PriceLoadingError)], of fetch: inout FetchWithFallback
     ) -> [SourceFailure] {
-        failures.map { place, error in
-            end(place, .failure(error), of: &fetch)
+        failures.map { index, error in
+            end(index, .failure(error), of: &fetch)
             return SourceFailure(
-                source: fetch.sources[place].market.venue, error: error, cooldown: fetch.cooldowns[place])
+                source: fetch.sources[index].market.venue, error: error, cooldown: fetch.cooldowns[index])
         }
     }
 }

@@ -59,9 +59,9 @@ package actor PriceEngine: TickTarget {
         self.jitter = jitter
         let since = now().boottime
         registry = SourceRegistry(plans, at: since)
-        tracked = plans.enumerated().map { place, plan in
+        tracked = plans.enumerated().map { rank, plan in
             TrackedCurrency(
-                plan, memory: Observer.turn(every: observes, isFirst: place == 0, of: plans.count), since: since)
+                plan, memory: Observer.turn(every: observes, isFirst: rank == 0, of: plans.count), since: since)
         }
         self.subscribers = subscribers
         self.history = history
@@ -103,8 +103,8 @@ package actor PriceEngine: TickTarget {
         clocks.keep(only: Set(same.map(\.venue.name)))
         self.registry = registry
         let before = tracked
-        tracked = plans.enumerated().map { place, plan in
-            let memory = Observer.turn(every: observes, isFirst: place == 0, of: plans.count)
+        tracked = plans.enumerated().map { rank, plan in
+            let memory = Observer.turn(every: observes, isFirst: rank == 0, of: plans.count)
             guard let known = before.first(where: { $0.currency == plan.currency }) else {
                 return TrackedCurrency(plan, memory: memory, since: present.boottime)
             }

@@ -33,7 +33,7 @@ package struct PriceTracker: ~Copyable, Sendable {
     /// Whether USDT is known to be off its peg.
     private var isOffPeg = false
     /// Where the last round that requested a source found the price, in the common frame.
-    private var requestedPlace: Double?
+    private var requestedLevel: Double?
     private var contradictedSince: BootTime?
     private var hasOutvoted = false
     /// Whether the last round had no time left for the response of another exchange.
@@ -210,12 +210,12 @@ package struct PriceTracker: ~Copyable, Sendable {
         guard !book.isBefore(price.position, of: price.market, at: now.boottime) else {
             throw .staleData("a request has shown a newer one")
         }
-        guard let requestedPlace else { throw .staleData("no request has shown the price yet") }
+        guard let requestedLevel else { throw .staleData("no request has shown the price yet") }
         let isShown = shows(price.market)
         if isShown {
             let observation = MarketObservation(price.market, price.value, arrival: now)
-            let place = belief.place(of: observation, near: requestedPlace, beside: book.stated)
-            guard abs(place - requestedPlace) <= Vote.Bounds.width else { return .contradicts }
+            let level = belief.level(of: observation, near: requestedLevel, beside: book.stated)
+            guard abs(level - requestedLevel) <= Vote.Bounds.width else { return .contradicts }
         }
         // Without its position: a later response may be from a cache, and must not count as a step back.
         var recorded = LoadedPrice(price.market, price.value)
@@ -234,10 +234,10 @@ package struct PriceTracker: ~Copyable, Sendable {
         state.standing.consensus?.sources ?? [state.quote?.supplier].compactMap(\.self)
     }
 
-    /// Records the end of a round that requested a source. Without a price the place stays: the reference price may be a stream's.
+    /// Records the end of a round that requested a source. Without a price the level stays: the reference price may be a stream's.
     mutating func requested(hasPrice: Bool) {
         let isShown = state.freshness == .fresh && state.derivation == nil
-        if hasPrice || !isShown { requestedPlace = isShown ? belief.reference?.log : nil }
+        if hasPrice || !isShown { requestedLevel = isShown ? belief.reference?.log : nil }
     }
 
     /// Those of some markets that have a fresh price.
@@ -346,8 +346,8 @@ package struct PriceTracker: ~Copyable, Sendable {
         hasOutvoted = !outvoted.isEmpty
         var distances: [String: Int64] = [:]
         for price in book.last where outvoted.contains(price.market) {
-            let place = belief.place(of: price, near: reference.log, beside: book.stated)
-            distances[price.market.venue] = Int64(min(abs(exp(place - reference.log) - 1) * 1e6, 1e9))
+            let level = belief.level(of: price, near: reference.log, beside: book.stated)
+            distances[price.market.venue] = Int64(min(abs(exp(level - reference.log) - 1) * 1e6, 1e9))
         }
         actions.events.append(.outvoted(distances, book.currency))
     }

@@ -154,8 +154,8 @@ package struct ReferenceRates: Sendable, Hashable {
             }
         }
         tables.removeAll { $0.source == new.source }
-        let place = sources.firstIndex(of: new.source) ?? sources.count
-        let next = tables.firstIndex { (sources.firstIndex(of: $0.source) ?? sources.count) > place }
+        let rank = sources.firstIndex(of: new.source) ?? sources.count
+        let next = tables.firstIndex { (sources.firstIndex(of: $0.source) ?? sources.count) > rank }
         tables.insert(taken, at: next ?? tables.count)
         return refused.sorted { $0.rawValue < $1.rawValue }
     }

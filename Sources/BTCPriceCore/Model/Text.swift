@@ -39,17 +39,17 @@ extension StringProtocol {
     }
 
     /// Where a text occurs first; `nil` if it does not.
-    package func place(of text: String) -> Index? { indices.first { self[$0...].hasPrefix(text) } }
+    package func start(of text: String) -> Index? { indices.first { self[$0...].hasPrefix(text) } }
 
     /// Whether a text occurs in it.
-    package func holds(_ text: String) -> Bool { place(of: text) != nil }
+    package func holds(_ text: String) -> Bool { start(of: text) != nil }
 
     /// The text with another one in place of each occurrence of `text`.
     package func replaced(_ text: String, by other: String) -> String {
         var (result, rest) = ("", self[...])
-        while let place = rest.place(of: text) {
-            result += rest[..<place] + other
-            rest = rest[place...].dropFirst(text.count)
+        while let start = rest.start(of: text) {
+            result += rest[..<start] + other
+            rest = rest[start...].dropFirst(text.count)
         }
         return result + rest
     }

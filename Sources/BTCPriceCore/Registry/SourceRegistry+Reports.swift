@@ -6,11 +6,11 @@ extension SourceRegistry {
     package func reports(
         of markets: [Market], at now: ObservationTime, _ verdicts: [Market: MarketVerdict]
     ) -> [SourceReport] {
-        entries.indices.filter { markets.contains(entries[$0].source.market) }.enumerated().map { place, index in
+        entries.indices.filter { markets.contains(entries[$0].source.market) }.enumerated().map { rank, index in
             let (source, health, venue) = (entries[index].source, entries[index].health, health(index))
             let verdict = verdicts[source.market]
             return SourceReport(
-                name: source.name, order: Int64(place + 1), market: source.market.pair, address: source.address,
+                name: source.name, order: Int64(rank + 1), market: source.market.pair, address: source.address,
                 use: use(of: index, at: now.boottime, isShown: verdict == .used), verdict: verdict,
                 lastSuccess: health.lastSuccess.map { now.wallTime(of: $0.boottime) },
                 lastFailure: health.lastFailure.map { failure in

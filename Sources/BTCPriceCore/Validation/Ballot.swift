@@ -29,8 +29,8 @@ struct Ballot {
         isFirst = reference == nil
         isJump =
             reference.map { reference in
-                let place = claims.place(of: price, near: claims.belief.agreed?.log ?? reference.log)
-                return abs(place - reference.log) > Self.jump(after: price.at - reference.at)
+                let level = claims.level(of: price, near: claims.belief.agreed?.log ?? reference.log)
+                return abs(level - reference.log) > Self.jump(after: price.at - reference.at)
             } ?? false
         last = claims.last(at: price.at)
         vote = Vote(
@@ -77,7 +77,7 @@ struct Ballot {
     /// Whether the price is where others agreed.
     private var isSettled: Bool {
         claims.isSupported(price)
-            || claims.belief.agreed.map { abs(claims.place(of: price, near: $0.log) - $0.log) <= 2 * Vote.Bounds.width }
+            || claims.belief.agreed.map { abs(claims.level(of: price, near: $0.log) - $0.log) <= 2 * Vote.Bounds.width }
                 ?? false
     }
 
@@ -154,7 +154,7 @@ struct Ballot {
     private func undecided(_ belief: inout Belief) -> Decision {
         var parties: [Claim] = []
         for claim in vote.claims where claim.opposes || claims.belief.falsetickers.contains(claim.price.market) {
-            // Of the possible places of a price in USDT, the one nearest to the last value.
+            // Of the possible levels of a price in USDT, the one nearest to the last value.
             guard let index = parties.firstIndex(where: { $0.price == claim.price }) else {
                 parties.append(claim)
                 continue
@@ -162,8 +162,8 @@ struct Ballot {
             if let last, abs(claim.middle - last) < abs(parties[index].middle - last) { parties[index] = claim }
         }
         let possible = parties.filter { refusal(of: $0.price) == nil && isConvertible($0.price) }
-        let places = (possible.isEmpty ? parties : possible).map(\.middle)
-        let middle = (places + (places.count.isMultiple(of: 2) ? [last].compactMap(\.self) : [])).median ?? 0
+        let levels = (possible.isEmpty ? parties : possible).map(\.middle)
+        let middle = (levels + (levels.count.isMultiple(of: 2) ? [last].compactMap(\.self) : [])).median ?? 0
         // Not one that stands still or was outvoted before, if there is another.
         let candidates = possible.filter { $0.opposes && !claims.isStill($0.price, at: price.at) }
         guard var nearest = [candidates, possible, parties].first(where: { !$0.isEmpty })?.nearest(to: middle) else {
@@ -239,7 +239,7 @@ struct Ballot {
         guard claims.belief.falsetickers.contains(price.market) else { return false }
         guard let agreed = claims.belief.agreed, isOnlySource else { return true }
         let moved = Vote.Bounds.drift * (Double(max(0, price.at - agreed.at)) / 1000).squareRoot()
-        return abs(claims.place(of: price, near: agreed.log) - agreed.log) > 2 * Vote.Bounds.width + moved
+        return abs(claims.level(of: price, near: agreed.log) - agreed.log) > 2 * Vote.Bounds.width + moved
     }
 
     /// What contradicts the price although no other market does.
@@ -248,7 +248,7 @@ struct Ballot {
         // Those who are silent now have said something before.
         guard let agreed = claims.belief.agreed, !isOnlySource else { return nil }
         let farthest = min(Self.jump(after: price.at - agreed.at), Vote.Bounds.jump.whileSilent)
-        return abs(claims.place(of: price, near: agreed.log) - agreed.log) > farthest ? .agreement(agreed.log) : nil
+        return abs(claims.level(of: price, near: agreed.log) - agreed.log) > farthest ? .agreement(agreed.log) : nil
     }
 
     /// Why a first price or a jump is far from what another currency implies; `nil` if it is not.
@@ -333,9 +333,9 @@ struct Ballot {
         belief.imply(side.filter(\.opposes).map(\.price), beside: claims.book.stated)
         let agreed = isDoubtful ? nil : agreed
         let near = agreed ?? belief.agreed?.log ?? belief.reference?.log
-        let place = belief.place(of: price, near: near, beside: claims.book.stated)
+        let level = belief.level(of: price, near: near, beside: claims.book.stated)
         belief.accept(
-            price, at: place, confirmation, agreed: agreed,
+            price, at: level, confirmation, agreed: agreed,
             isCompared: vote.claims.contains { $0.price.exchange != price.exchange }, in: round)
         return decision
     }

@@ -50,19 +50,19 @@ package struct Belief: Sendable {
 
     // MARK: - The common frame
 
-    /// The possible places of a price in the common frame, and the exchange on whose word each depends, if it is not its own: a price in
+    /// The possible levels of a price in the common frame, and the exchange on whose word each depends, if it is not its own: a price in
     /// USDT may count at the confirmed rate, or at the one that a USDT/USD market has stated since.
-    func places(of price: MarketObservation, beside stated: StatedRate?) -> [(log: Double, stater: String?)] {
+    func levels(of price: MarketObservation, beside stated: StatedRate?) -> [(log: Double, stater: String?)] {
         let log = price.log - (bases[price.market]?.log ?? 0)
         guard price.isInTether else { return [(log, nil)] }
         return peg.logs(beside: stated, at: price.at).map { (log + $0.log, $0.stater) }
     }
 
-    /// The place of a price in the common frame; of several, the one nearest to `other`.
-    func place(of price: MarketObservation, near other: Double?, beside stated: StatedRate?) -> Double {
-        let places = places(of: price, beside: stated).map(\.log)
-        guard let other else { return places[0] }
-        return places.min { abs($0 - other) < abs($1 - other) } ?? price.log
+    /// The level of a price in the common frame; of several, the one nearest to `other`.
+    func level(of price: MarketObservation, near other: Double?, beside stated: StatedRate?) -> Double {
+        let levels = levels(of: price, beside: stated).map(\.log)
+        guard let other else { return levels[0] }
+        return levels.min { abs($0 - other) < abs($1 - other) } ?? price.log
     }
 
     // MARK: - Decisions
@@ -86,17 +86,17 @@ package struct Belief: Sendable {
 
     /// Makes a price the reference price.
     /// - Parameters:
-    ///   - place: Where it is in the common frame.
+    ///   - level: Where it is in the common frame.
     ///   - other: Where the other exchanges are that agree with it; `nil` if none does.
     ///   - isCompared: Whether another exchange has said something about it.
     mutating func accept(
-        _ price: MarketObservation, at place: Double, _ confirmation: Confirmation, agreed other: Double?,
+        _ price: MarketObservation, at level: Double, _ confirmation: Confirmation, agreed other: Double?,
         isCompared: Bool, in round: Round
     ) {
         let now = price.at
-        move(to: place, price.market, at: now)
+        move(to: level, price.market, at: now)
         reference = ReferencePrice(
-            market: price.market, exchange: price.exchange, log: place, at: now, readLog: price.log,
+            market: price.market, exchange: price.exchange, log: level, at: now, readLog: price.log,
             room: price.room, since: price.since)
         if bases[price.market] == nil { bases.begin(price.market, at: now) }
         isRestored = false
@@ -110,7 +110,7 @@ package struct Belief: Sendable {
         case .confirmed:
             unconfirmedSince = nil
             falsetickers.remove(price.market)
-            if price.market.isMedian { agreed = (place, now) } else if let other { agreed = (other, now) }
+            if price.market.isMedian { agreed = (level, now) } else if let other { agreed = (other, now) }
         }
         pending = nil
         if let other = round.other, abs(now - other.at) <= Vote.Bounds.moment {
@@ -121,16 +121,16 @@ package struct Belief: Sendable {
         if confirmation != .unconfirmed { usual = expected.usual(of: price, after: usual) }
     }
 
-    private mutating func move(to place: Double, _ market: Market, at now: BootTime) {
+    private mutating func move(to level: Double, _ market: Market, at now: BootTime) {
         if let from = lastMove, from.market == market {
             // A stream's changes are more frequent than ticks, and the spread between buyers and sellers is not a move.
             guard now - from.at >= UncertaintyRule.shortestMove else { return }
-            let move = place - from.log
+            let move = level - from.log
             let newest = move * move * 1000 / Double(now - from.at)
             moves += 1
             variance += (newest - variance) * max(UncertaintyRule.newest, 1 / Double(moves))
         }
-        lastMove = (market, place, now)
+        lastMove = (market, level, now)
     }
 
     /// Records that a market's price was outvoted.
@@ -211,7 +211,7 @@ package struct Belief: Sendable {
 
     /// Continues from the last price of an earlier run.
     /// - Parameters:
-    ///   - reference: That price as it was read, before its basis is taken from its place; `nil` if it is no market's.
+    ///   - reference: That price as it was read, before its basis is taken from its level; `nil` if it is no market's.
     ///   - learned: How far each market usually was from the others.
     ///   - boottime: When the quote was observed that it was stored with.
     mutating func restore(_ reference: ReferencePrice?, _ learned: [LearnedBasis], at boottime: BootTime, now: BootTime)
@@ -230,7 +230,7 @@ struct ReferencePrice: Sendable {
     let market: Market
     /// The exchange whose price it is; see ``MarketObservation/exchange``.
     let exchange: String
-    /// Its place in the common frame; see ``Belief/place(of:near:beside:)``.
+    /// Its level in the common frame; see ``Belief/level(of:near:beside:)``.
     var log: Double
     /// When it arrived.
     let at: BootTime

@@ -21,8 +21,8 @@ final class Claims: Sendable {
                 let own = prices.first(where: { $0.market.venue == price.exchange }),
                 abs(own.at - price.at) <= Vote.Bounds.memory
             else { return false }
-            let theirs = belief.places(of: own, beside: book.stated).map(\.log)
-            let distances = belief.places(of: price, beside: book.stated).flatMap { mine in
+            let theirs = belief.levels(of: own, beside: book.stated).map(\.log)
+            let distances = belief.levels(of: price, beside: book.stated).flatMap { mine in
                 theirs.map { abs($0 - mine.log) }
             }
             let slack = min(Vote.Bounds.slack, Vote.Bounds.drift * (Double(abs(own.at - price.at)) / 1000).squareRoot())
@@ -48,9 +48,9 @@ final class Claims: Sendable {
         } else if !isPreferred, !isSplit, !belief.falsetickers.contains(price.market) {
             halfWidth += slack(of: price, at: now)
         }
-        return places(of: price).map { place, stater in
+        return levels(of: price).map { level, stater in
             Claim(
-                price: price, middle: place, halfWidth: halfWidth, voter: stater ?? price.exchange, opposes: opposes)
+                price: price, middle: level, halfWidth: halfWidth, voter: stater ?? price.exchange, opposes: opposes)
         }
     }
 
@@ -117,7 +117,7 @@ final class Claims: Sendable {
     func last(at now: BootTime, isMedian: Bool = false) -> Double? {
         let sides = isMedian ? nil : belief.split?.standing(at: now)
         let agreed = belief.agreed.flatMap { now - $0.at <= rules.agreementLasts ? $0.log : nil }
-        return sides?.shown.map { [self] in place(of: $0, near: belief.reference?.log) }.median ?? agreed
+        return sides?.shown.map { [self] in level(of: $0, near: belief.reference?.log) }.median ?? agreed
             ?? belief.reference?.log
     }
 
@@ -154,20 +154,20 @@ final class Claims: Sendable {
         }
     }
 
-    private func places(of price: MarketObservation) -> [(log: Double, stater: String?)] {
-        belief.places(of: price, beside: book.stated)
+    private func levels(of price: MarketObservation) -> [(log: Double, stater: String?)] {
+        belief.levels(of: price, beside: book.stated)
     }
 
-    /// See ``Belief/place(of:near:beside:)``.
-    func place(of price: MarketObservation, near other: Double?) -> Double {
-        belief.place(of: price, near: other, beside: book.stated)
+    /// See ``Belief/level(of:near:beside:)``.
+    func level(of price: MarketObservation, near other: Double?) -> Double {
+        belief.level(of: price, near: other, beside: book.stated)
     }
 
     /// `65500 BTC/USDT is -4.9 % from the price of 1 s ago`
     func describe(_ price: MarketObservation) -> String {
         let value = "\(price.value) \(price.pair)"
         guard let reference = belief.reference else { return "\(value) is the first price" }
-        let moved = place(of: price, near: belief.agreed?.log ?? reference.log) - reference.log
+        let moved = level(of: price, near: belief.agreed?.log ?? reference.log) - reference.log
         return "\(value) is \(moved.asPercent) from the price of \(max(0, price.at - reference.at) / 1000) s ago"
     }
 }

@@ -57,7 +57,7 @@ enum Opinion: Sendable {
     case agreement(Double)
 
     /// Where the price would be, in the common frame.
-    var place: Double {
+    var level: Double {
         switch self {
         case .rate(let expected, let usual): expected.log + (usual?.log ?? 0)
         case .agreement(let log): log

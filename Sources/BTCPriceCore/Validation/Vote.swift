@@ -1,4 +1,4 @@
-/// What a price says: the price of bitcoin lies within an interval. Places are natural logarithms in the common frame.
+/// What a price says: the price of bitcoin lies within an interval. Levels are natural logarithms in the common frame.
 struct Claim: Sendable {
     let price: MarketObservation
     /// The middle of the interval.
@@ -13,7 +13,7 @@ struct Claim: Sendable {
     var low: Double { middle - halfWidth }
     var high: Double { middle + halfWidth }
 
-    func contains(_ place: Double) -> Bool { low <= place && place <= high }
+    func contains(_ level: Double) -> Bool { low <= level && level <= high }
 
     /// The same with the width of the median's vote.
     var inMedian: Claim {
@@ -47,7 +47,7 @@ struct Vote: Sendable {
     init(_ preferred: [Claim], _ others: [Claim], last before: Double?) {
         let claims = preferred + others
         // The most votes, but none only of claims that may only support; then the preferred price, the last value, the smallest spread,
-        // the lowest place.
+        // the lowest level.
         var best: (members: [Claim], votes: Int, rank: (Int, Int, Double, Double, Double))?
         for claim in claims {
             let isPreferred = preferred.isEmpty || preferred.contains { $0.contains(claim.low) }
@@ -81,7 +81,7 @@ extension [Claim] {
         return names.count
     }
 
-    func nearest(to place: Double) -> Claim? { self.min { abs($0.middle - place) < abs($1.middle - place) } }
+    func nearest(to level: Double) -> Claim? { self.min { abs($0.middle - level) < abs($1.middle - level) } }
 }
 
 extension Vote {

@@ -106,7 +106,7 @@ struct ConfigurationFiles {
     }
 
     private mutating func take(_ file: ConfigurationFile, _ path: String) throws(SettingsError) {
-        var places = Dictionary(uniqueKeysWithValues: zip(exchanges.map(\.name), exchanges.indices))
+        var indices = Dictionary(uniqueKeysWithValues: zip(exchanges.map(\.name), exchanges.indices))
         for (name, table) in file.tables(in: "exchange") {
             let exchange = Exchange(try ExchangeDescription(name, table))
             if try ExchangeDescription.hasIgnoredPath(table) {
@@ -114,10 +114,10 @@ struct ConfigurationFiles {
                     "\(path): exchange.\(name).second-url: its path has no effect, that of url is requested there, too: remove the path"
                 )
             }
-            if let place = places[name] {
-                exchanges[place] = exchange
+            if let index = indices[name] {
+                exchanges[index] = exchange
             } else {
-                places[name] = exchanges.count
+                indices[name] = exchanges.count
                 exchanges.append(exchange)
             }
         }

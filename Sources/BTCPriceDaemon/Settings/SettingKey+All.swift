@@ -310,8 +310,8 @@ extension Exchange {
         let builtIn = Set(all.map(\.name))
         let known = exchanges.filter { builtIn.contains($0.name) && $0.markets[currency] != nil }
         guard currency != .usd else { return known.map(\.name) }
-        let ordered = known.enumerated().map { place, exchange in
-            (-exchange.markets.count, exchange.markets[.usd]?.isInTether == true ? 1 : 0, place, exchange.name)
+        let ordered = known.enumerated().map { index, exchange in
+            (-exchange.markets.count, exchange.markets[.usd]?.isInTether == true ? 1 : 0, index, exchange.name)
         }
         return ordered.sorted { $0 < $1 }.map(\.3)
     }

@@ -40,7 +40,7 @@ struct SettingKey: Sendable {
     /// Its meaning, in sentences. Keys with the same text are described together.
     let text: String
     /// The first sentence of the text.
-    var purpose: String { String(text[..<(text.place(of: ". ") ?? text.dropLast().endIndex)]) }
+    var purpose: String { String(text[..<(text.start(of: ". ") ?? text.dropLast().endIndex)]) }
 
     /// `--source-binance-timeout-ms`
     var flag: String { "--" + name.replaced(".", by: "-") }

@@ -6,7 +6,7 @@ extension ExchangeDescription {
     /// - Parameter target: The path and the query.
     package func requested(by target: String) -> [Market] {
         let mark = "{names}"
-        guard let place = self.target.place(of: mark) else {
+        guard let place = self.target.start(of: mark) else {
             return markets.filter { url(for: [$0], at: "") == target }.map(\.market)
         }
         // The names are at the end of what is before and after them.

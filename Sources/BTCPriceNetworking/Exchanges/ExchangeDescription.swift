@@ -202,7 +202,7 @@ enum BanText {
     /// The remaining time of a ban; `nil` if the text states none.
     static func remaining(in text: String, at now: Timestamp) -> Duration? {
         let mark = "banned until "
-        guard let place = text.place(of: mark) else { return nil }
+        guard let place = text.start(of: mark) else { return nil }
         let digits = text[place...].dropFirst(mark.count).prefix { $0.isASCII && $0.isNumber }
         guard let number = Int64(digits), let end = VenueTime.milliseconds(fromEpoch: number) else { return nil }
         let left = Duration.milliseconds(end - now.milliseconds)

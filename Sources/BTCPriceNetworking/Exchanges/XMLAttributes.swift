@@ -13,8 +13,8 @@ enum XMLAttributes {
             rest = rest[(open + 1)...]
             if rest.starts(with: "!--".utf8) || rest.starts(with: "?".utf8) {
                 let end = Array((rest.first == UInt8(ascii: "?") ? "?>" : "-->").utf8)
-                guard let place = rest.indices.first(where: { rest[$0...].starts(with: end) }) else { return nil }
-                rest = rest[(place + end.count)...]
+                guard let start = rest.indices.first(where: { rest[$0...].starts(with: end) }) else { return nil }
+                rest = rest[(start + end.count)...]
                 continue
             }
             guard rest.first != UInt8(ascii: "!"), let close = rest.firstIndex(of: UInt8(ascii: ">")) else {

@@ -49,7 +49,7 @@ struct StreamMachine: Sendable {
     private(set) var backoff: StreamBackoff
     private var isWanted = false
     private var retryAt: BootTime?
-    private var place = 0
+    private var urlIndex = 0
 
     /// - Parameters:
     ///   - urls: The addresses, the preferred one first.
@@ -85,7 +85,7 @@ struct StreamMachine: Sendable {
         retryAt = nil
         backoff.attempted(at: now)
         link = .opening(since: now)
-        return [.open(urls[min(place, urls.count - 1)] + source.target(markets.map(source.name)))]
+        return [.open(urls[min(urlIndex, urls.count - 1)] + source.target(markets.map(source.name)))]
     }
 
     mutating func opened(at now: BootTime) -> [Action] {
@@ -160,8 +160,8 @@ struct StreamMachine: Sendable {
     /// Switches to the next address, since the present one does not serve this region.
     /// - Returns: Whether there is another address.
     mutating func useNextAddress() -> Bool {
-        guard place + 1 < urls.count else { return false }
-        place += 1
+        guard urlIndex + 1 < urls.count else { return false }
+        urlIndex += 1
         return true
     }
 

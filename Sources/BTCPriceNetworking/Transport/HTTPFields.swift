@@ -17,7 +17,7 @@ package struct HTTPFields: Sendable {
         var start = 0
         while let end = bytes.lineFeed(from: start) {
             let colon = start + name.utf8CodeUnitCount
-            if colon < end, bytes[colon] == UInt8(ascii: ":"), bytes.holds(name, at: start..<colon) {
+            if colon < end, bytes[colon] == UInt8(ascii: ":"), bytes.holds(name, in: start..<colon) {
                 return text(bytes.trimmed(colon + 1..<end - 1))
             }
             start = end + 1
@@ -37,13 +37,13 @@ package struct HTTPFields: Sendable {
         return all
     }
 
-    private func text(_ place: Range<Int>) -> String {
+    private func text(_ range: Range<Int>) -> String {
         let start = lines.startIndex
-        return String(decoding: lines[start + place.lowerBound..<start + place.upperBound], as: UTF8.self)
+        return String(decoding: lines[start + range.lowerBound..<start + range.upperBound], as: UTF8.self)
     }
 }
 
-/// The places of a field's name and value in a line.
+/// The ranges of a field's name and value in a line.
 struct HTTPField {
     let name: Range<Int>
     /// Without the white space around it.
@@ -62,7 +62,7 @@ struct HTTPField {
 }
 
 extension Span<UInt8> {
-    /// The place of the first line feed at `start` or after it.
+    /// The index of the first line feed at `start` or after it.
     func lineFeed(from start: Int) -> Int? {
         withUnsafeBytes { bytes in
             guard let base = bytes.baseAddress, start < bytes.count else { return nil }
@@ -70,25 +70,25 @@ extension Span<UInt8> {
         }
     }
 
-    /// A place without the white space at its ends.
-    func trimmed(_ place: Range<Int>) -> Range<Int> {
-        var (start, end) = (place.lowerBound, place.upperBound)
+    /// A range without the white space at its ends.
+    func trimmed(_ range: Range<Int>) -> Range<Int> {
+        var (start, end) = (range.lowerBound, range.upperBound)
         while start < end, self[start].isBlank { start += 1 }
         while end > start, self[end - 1].isBlank { end -= 1 }
         return start..<end
     }
 
-    /// Whether the bytes at a place are this text, whatever the case of their letters.
+    /// Whether the bytes in a range are this text, whatever the case of their letters.
     /// - Parameter text: In lower case: letters, digits and hyphens.
-    func holds(_ text: StaticString, at place: Range<Int>) -> Bool {
-        guard place.count == text.utf8CodeUnitCount else { return false }
-        for (offset, index) in place.enumerated() where self[index] | 0x20 != text.utf8Start[offset] { return false }
+    func holds(_ text: StaticString, in range: Range<Int>) -> Bool {
+        guard range.count == text.utf8CodeUnitCount else { return false }
+        for (offset, index) in range.enumerated() where self[index] | 0x20 != text.utf8Start[offset] { return false }
         return true
     }
 
     /// Whether no byte is a control character, apart from the tab (RFC 9110, section 5.5).
-    func isText(_ place: Range<Int>) -> Bool {
-        for index in place where self[index] < 0x20 && self[index] != 0x09 || self[index] == 0x7F { return false }
+    func isText(_ range: Range<Int>) -> Bool {
+        for index in range where self[index] < 0x20 && self[index] != 0x09 || self[index] == 0x7F { return false }
         return true
     }
 }

@@ -50,8 +50,8 @@ struct HTTPResponseParser {
     /// The response as received.
     private var bytes: [UInt8] = []
     /// The end of what was read.
-    private var place = 0
-    /// No line ends between ``place`` and here.
+    private var position = 0
+    /// No line ends between ``position`` and here.
     private var searched = 0
     /// The content of the chunks.
     private var chunks: [UInt8] = []
@@ -66,7 +66,7 @@ struct HTTPResponseParser {
     var isEmpty: Bool { bytes.isEmpty }
 
     /// The bytes after the response, once it is complete.
-    var rest: ArraySlice<UInt8> { bytes[place...] }
+    var rest: ArraySlice<UInt8> { bytes[position...] }
 
     /// Whether another request can be sent after the response: the server keeps the connection open, and sent nothing more.
     var keepsConnection: Bool {
@@ -94,20 +94,20 @@ struct HTTPResponseParser {
                 guard let line = try headLine() else { return nil }
                 if !line.isEmpty { try readField(line) } else if let response = try endHead() { return response }
             case .body(let length):
-                guard bytes.count - place >= length else { return nil }
-                return response(bytes[place..<place + length], end: place + length)
+                guard bytes.count - position >= length else { return nil }
+                return response(bytes[position..<position + length], end: position + length)
             case .chunkSize:
                 guard let line = try chunkLine() else { return nil }
                 stage = try chunk(line)
             case .chunk(let size):
-                guard bytes.count - place >= size + 2 else { return nil }
+                guard bytes.count - position >= size + 2 else { return nil }
                 try takeChunk(size)
             case .trailer:
                 guard let line = try chunkLine() else { return nil }
-                if line.isEmpty { return response(chunks[...], end: place) }
+                if line.isEmpty { return response(chunks[...], end: position) }
                 guard HTTPField(line, in: bytes.span) != nil else { throw .malformed("a trailer that is not valid") }
             case .untilClosed:
-                guard bytes.count - place <= longestBody else { throw .tooLong(limit: longestBody) }
+                guard bytes.count - position <= longestBody else { throw .tooLong(limit: longestBody) }
                 return nil
             case .complete: return nil
             }
@@ -119,11 +119,11 @@ struct HTTPResponseParser {
         guard case .untilClosed = stage else { return nil }
         // Whatever its version, the connection is over.
         head.isClose = true
-        return response(bytes[place...], end: bytes.count)
+        return response(bytes[position...], end: bytes.count)
     }
 
     private mutating func response(_ body: ArraySlice<UInt8>, end: Int) -> HTTPResponse {
-        (stage, place) = (.complete, end)
+        (stage, position) = (.complete, end)
         return HTTPResponse(status: head.status, fields: HTTPFields(bytes[head.fields]), body: body)
     }
 
@@ -133,9 +133,9 @@ struct HTTPResponseParser {
             searched = bytes.count
             return nil
         }
-        guard end > place, bytes[end - 1] == UInt8(ascii: "\r") else { throw .malformed("a line without CR LF") }
-        let line = place..<end - 1
-        (place, searched) = (end + 1, end + 1)
+        guard end > position, bytes[end - 1] == UInt8(ascii: "\r") else { throw .malformed("a line without CR LF") }
+        let line = position..<end - 1
+        (position, searched) = (end + 1, end + 1)
         return line
     }
 
@@ -144,7 +144,7 @@ struct HTTPResponseParser {
     private mutating func headLine() throws(HTTPError) -> Range<Int>? {
         let line = try line()
         // An incomplete line counts.
-        guard (line == nil ? bytes.count : place) <= Self.longestHead else {
+        guard (line == nil ? bytes.count : position) <= Self.longestHead else {
             throw .malformed("a head of more than \(Self.longestHead) bytes")
         }
         return line
@@ -160,28 +160,28 @@ struct HTTPResponseParser {
         head = Head()
         head.isVersion11 = text[line.lowerBound + 7] == 0x31
         head.status = digits.reduce(0) { $0 * 10 + Int($1 - 0x30) }
-        head.fields = place..<place
+        head.fields = position..<position
         guard head.status >= 100 else { throw .malformed("status \(head.status)") }
         stage = .fields
     }
 
     private mutating func readField(_ line: Range<Int>) throws(HTTPError) {
         guard let field = HTTPField(line, in: bytes.span) else { throw .malformed("a field that is not valid") }
-        head.fields = head.fields.lowerBound..<place
+        head.fields = head.fields.lowerBound..<position
         let value = field.value
-        if bytes.span.holds("content-length", at: field.name) {
+        if bytes.span.holds("content-length", in: field.name) {
             head.lengths += 1
             head.length = number(value, radix: 10)
-        } else if bytes.span.holds("transfer-encoding", at: field.name) {
+        } else if bytes.span.holds("transfer-encoding", in: field.name) {
             head.codings += 1
             // Some readers do not take a tab for white space here.
-            head.isChunked = bytes.span.holds("chunked", at: value) && !bytes[line].contains(UInt8(ascii: "\t"))
-        } else if bytes.span.holds("connection", at: field.name) {
+            head.isChunked = bytes.span.holds("chunked", in: value) && !bytes[line].contains(UInt8(ascii: "\t"))
+        } else if bytes.span.holds("connection", in: field.name) {
             for option in bytes[value].split(separator: UInt8(ascii: ",")) {
                 let option = bytes.span.trimmed(option.indices)
-                if bytes.span.holds("close", at: option) { head.isClose = true }
-                if bytes.span.holds("keep-alive", at: option) { head.isKeepAlive = true }
-                if bytes.span.holds("upgrade", at: option) { head.isUpgrade = true }
+                if bytes.span.holds("close", in: option) { head.isClose = true }
+                if bytes.span.holds("keep-alive", in: option) { head.isKeepAlive = true }
+                if bytes.span.holds("upgrade", in: option) { head.isUpgrade = true }
             }
         }
     }
@@ -189,7 +189,7 @@ struct HTTPResponseParser {
     /// The head is complete: determines what follows.
     /// - Returns: The response if nothing does.
     private mutating func endHead() throws(HTTPError) -> HTTPResponse? {
-        let end = place
+        let end = position
         switch (request, head.status) {
         case (.upgrade, 101), (.connect, 200...), (_, 204), (_, 304): return response([], end: end)
         case (_, 101): throw .malformed("status 101, which was not requested")
@@ -237,17 +237,17 @@ struct HTTPResponseParser {
     }
 
     private mutating func takeChunk(_ size: Int) throws(HTTPError) {
-        let end = place + size
+        let end = position + size
         guard bytes[end] == UInt8(ascii: "\r"), bytes[end + 1] == UInt8(ascii: "\n") else {
             throw .malformed("a chunk without its end")
         }
-        chunks += bytes[place..<end]
-        (stage, place, searched) = (.chunkSize, end + 2, end + 2)
+        chunks += bytes[position..<end]
+        (stage, position, searched) = (.chunkSize, end + 2, end + 2)
     }
 
     /// A number without a sign.
-    private func number(_ place: Range<Int>, radix: Int) -> Int? {
-        guard let first = bytes[place].first, first != UInt8(ascii: "+"), first != UInt8(ascii: "-") else { return nil }
-        return Int(String(decoding: bytes[place], as: UTF8.self), radix: radix)
+    private func number(_ range: Range<Int>, radix: Int) -> Int? {
+        guard let first = bytes[range].first, first != UInt8(ascii: "+"), first != UInt8(ascii: "-") else { return nil }
+        return Int(String(decoding: bytes[range], as: UTF8.self), radix: radix)
     }
 }

@@ -96,12 +96,12 @@ enum VenueTime {
             // Without a zone the month comes first and the year last.
             let hasZone = words.count == 8 && bytes[words[7]].elementsEqual("GMT".utf8)
             guard hasZone || words.count == 7 else { return nil }
-            let places = hasZone ? [1, 2, 3, 4, 5, 6] : [2, 1, 6, 3, 4, 5]
-            func number(_ place: Int) -> Int64? {
-                let digits = bytes[words[places[place]]]
+            let order = hasZone ? [1, 2, 3, 4, 5, 6] : [2, 1, 6, 3, 4, 5]
+            func number(_ index: Int) -> Int64? {
+                let digits = bytes[words[order[index]]]
                 return digits.count <= 4 ? Self.number(digits) : nil
             }
-            let name = bytes[words[places[1]]]
+            let name = bytes[words[order[1]]]
             guard let month = Timestamp.monthNames.firstIndex(where: { name.elementsEqual($0.utf8) }),
                 let day = number(0), let year = number(2), let hour = number(3), let minute = number(4),
                 let second = number(5), (1...31).contains(day), (0..<24).contains(hour), (0..<60).contains(minute),

@@ -109,14 +109,14 @@ final class SQLiteStatement {
             sqlite3_clear_bindings(statement)
         }
         for (index, value) in values.enumerated() {
-            let place = Int32(index + 1)
+            let slot = Int32(index + 1)
             let code =
                 switch value {
-                case .integer(let number): sqlite3_bind_int64(statement, place, number)
+                case .integer(let number): sqlite3_bind_int64(statement, slot, number)
                 // SQLITE_TRANSIENT, a macro that Swift does not import: SQLite copies the text.
                 case .text(let text):
-                    sqlite3_bind_text(statement, place, text, -1, unsafeBitCast(-1, to: sqlite3_destructor_type.self))
-                case .null: sqlite3_bind_null(statement, place)
+                    sqlite3_bind_text(statement, slot, text, -1, unsafeBitCast(-1, to: sqlite3_destructor_type.self))
+                case .null: sqlite3_bind_null(statement, slot)
                 }
             guard code == SQLITE_OK else { throw database.error(code) }
         }

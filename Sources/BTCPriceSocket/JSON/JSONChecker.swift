@@ -109,30 +109,30 @@ struct JSONChecker {
     /// - Returns: The range of the text between the quotation marks.
     private mutating func string(_ bytes: Span<UInt8>) throws(JSONError) -> (Range<Int>, hasEscapes: Bool) {
         let start = position + 1
-        var place = start
+        var index = start
         var (isASCII, hasEscapes) = (true, false)
-        while place < bytes.count {
-            let byte = bytes[unchecked: place]
+        while index < bytes.count {
+            let byte = bytes[unchecked: index]
             switch byte {
             case UInt8(ascii: "\""):
                 position = start
-                if !isASCII { try checkUTF8(bytes.extracting(start..<place)) }
-                position = place + 1
-                return (start..<place, hasEscapes)
+                if !isASCII { try checkUTF8(bytes.extracting(start..<index)) }
+                position = index + 1
+                return (start..<index, hasEscapes)
             case UInt8(ascii: "\\"):
                 hasEscapes = true
-                position = place + 1
+                position = index + 1
                 try escape(bytes)
-                place = position
+                index = position
             case ..<0x20:
-                position = place
+                position = index
                 throw error("a control character in a string")
             default:
                 if byte >= 0x80 { isASCII = false }
-                place += 1
+                index += 1
             }
         }
-        position = place
+        position = index
         throw error("a string without its end")
     }
 

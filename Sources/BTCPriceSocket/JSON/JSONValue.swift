@@ -148,12 +148,12 @@ package struct JSONValue: Sendable, Hashable {
 
     /// The position of the quotation mark that ends a string in checked text.
     private static func endOfString(_ bytes: Span<UInt8>, from start: Int) -> Int {
-        var place = start
+        var index = start
         // In checked text, every string has an end.
-        while bytes[unchecked: place] != UInt8(ascii: "\"") {
-            place += bytes[unchecked: place] == UInt8(ascii: "\\") ? 2 : 1
+        while bytes[unchecked: index] != UInt8(ascii: "\"") {
+            index += bytes[unchecked: index] == UInt8(ascii: "\\") ? 2 : 1
         }
-        return place
+        return index
     }
 
     /// Iterates over the values in an array or object of checked text, names included.
@@ -169,25 +169,25 @@ package struct JSONValue: Sendable, Hashable {
         mutating func next() -> JSONValue? {
             let text = text
             let bytes = text.span
-            var place = position
+            var index = position
             // Commas, colons and white space separate values. The last byte is the closing bracket.
-            while place < bytes.count - 1, bytes[place].isBetweenValues { place += 1 }
-            guard place < bytes.count - 1 else { return nil }
-            let start = place
+            while index < bytes.count - 1, bytes[index].isBetweenValues { index += 1 }
+            guard index < bytes.count - 1 else { return nil }
+            let start = index
             let isWord = !bytes[start].opensValue
             var depth = 0
             repeat {
-                switch bytes[place] {
+                switch bytes[index] {
                 case UInt8(ascii: "\""):
-                    place = JSONValue.endOfString(bytes, from: place + 1)
+                    index = JSONValue.endOfString(bytes, from: index + 1)
                 case UInt8(ascii: "{"), UInt8(ascii: "["): depth += 1
                 case UInt8(ascii: "}"), UInt8(ascii: "]"): depth -= 1
                 default: break
                 }
-                place += 1
-            } while depth > 0 || (isWord && place < bytes.count - 1 && !bytes[place].isBetweenValues)
-            position = place
-            return JSONValue(checked: text[text.startIndex + start..<text.startIndex + place])
+                index += 1
+            } while depth > 0 || (isWord && index < bytes.count - 1 && !bytes[index].isBetweenValues)
+            position = index
+            return JSONValue(checked: text[text.startIndex + start..<text.startIndex + index])
         }
     }
 }

@@ -56,9 +56,9 @@ struct ConnectionTable {
 
     /// The connections of a user that hold anything, those first whose client has not done anything for the longest time.
     func holders(of uid: UInt32) -> [Int32] {
-        let held = slots.indices.compactMap { place -> (Int32, BootTime)? in
-            guard let slot = slots[place], slot.uid == uid, slot.heldBytes > 0 else { return nil }
-            return (Int32(place), slot.connection.since)
+        let held = slots.indices.compactMap { index -> (Int32, BootTime)? in
+            guard let slot = slots[index], slot.uid == uid, slot.heldBytes > 0 else { return nil }
+            return (Int32(index), slot.connection.since)
         }
         return held.sorted { $0.1 < $1.1 }.map(\.0)
     }

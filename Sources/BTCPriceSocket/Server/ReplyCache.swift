@@ -84,16 +84,16 @@ struct ReplyCache {
     /// Whether the published state of a currency has a price.
     /// - Parameter currency: `nil` for the first one.
     func holdsPrice(_ currency: String?) -> Bool {
-        place(of: currency).map { shown[$0].hasPrice } ?? false
+        index(of: currency).map { shown[$0].hasPrice } ?? false
     }
 
     /// Whether the published state of a currency has a price that is too old, and what to do; `nil` if it has not.
     /// - Parameter currency: `nil` for the first one.
     func tooOld(_ currency: String?, _ maxAge: Int64?, at boottime: BootTime) -> TooOld? {
-        maxAge == nil ? nil : place(of: currency).flatMap { TooOld(shown[$0].state, maxAge, at: boottime) }
+        maxAge == nil ? nil : index(of: currency).flatMap { TooOld(shown[$0].state, maxAge, at: boottime) }
     }
 
-    private func place(of currency: String?) -> Int? {
+    private func index(of currency: String?) -> Int? {
         guard let currency else { return shown.indices.first }
         return currencies.firstIndex(of: currency)
     }
@@ -118,15 +118,15 @@ struct ReplyCache {
     ///   - continues: Whether more replies follow.
     ///   - boottime: The time of the reply. A fresh state may be stale by then.
     mutating func reply(_ currency: String?, continues: Bool, at boottime: BootTime) -> [UInt8] {
-        guard let place = place(of: currency) else { return [] }
-        if boottime > shown[place].trueUntil {
-            let freshUntil = shown[place].state.ticks.freshUntil.flatMap { $0 < boottime ? nil : $0 } ?? .max
-            shown[place].trueUntil = min(freshUntil, boottime + Self.sharedFor)
-            (shown[place].single, shown[place].continued) = (nil, nil)
+        guard let index = index(of: currency) else { return [] }
+        if boottime > shown[index].trueUntil {
+            let freshUntil = shown[index].state.ticks.freshUntil.flatMap { $0 < boottime ? nil : $0 } ?? .max
+            shown[index].trueUntil = min(freshUntil, boottime + Self.sharedFor)
+            (shown[index].single, shown[index].continued) = (nil, nil)
         }
-        if let bytes = continues ? shown[place].continued : shown[place].single { return bytes }
-        let bytes = Self.reply(shown[place].state, instance: instance, continues: continues, at: boottime)
-        if continues { shown[place].continued = bytes } else { shown[place].single = bytes }
+        if let bytes = continues ? shown[index].continued : shown[index].single { return bytes }
+        let bytes = Self.reply(shown[index].state, instance: instance, continues: continues, at: boottime)
+        if continues { shown[index].continued = bytes } else { shown[index].single = bytes }
         return bytes
     }
 

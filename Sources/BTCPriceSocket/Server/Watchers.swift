@@ -40,24 +40,24 @@ struct Watchers {
 private struct WatcherList {
     private var order: [Int32] = []
     /// The index in `order` by descriptor, or -1.
-    private var places: [Int32] = []
+    private var positions: [Int32] = []
     private var served = 0
 
     var count: Int { order.count }
 
     /// Adds a watcher at the end.
     mutating func enter(_ descriptor: Int32) {
-        let missing = Int(descriptor) + 1 - places.count
-        if missing > 0 { places.append(contentsOf: repeatElement(-1, count: missing)) }
-        places[Int(descriptor)] = Int32(order.count)
+        let missing = Int(descriptor) + 1 - positions.count
+        if missing > 0 { positions.append(contentsOf: repeatElement(-1, count: missing)) }
+        positions[Int(descriptor)] = Int32(order.count)
         order.append(descriptor)
     }
 
     /// Removes a watcher.
     /// - Returns: Whether it was a watcher.
     mutating func leave(_ descriptor: Int32) -> Bool {
-        guard Int(descriptor) < places.count, places[Int(descriptor)] >= 0 else { return false }
-        var hole = Int(places[Int(descriptor)])
+        guard Int(descriptor) < positions.count, positions[Int(descriptor)] >= 0 else { return false }
+        var hole = Int(positions[Int(descriptor)])
         if hole < served {
             served -= 1
             put(order[served], at: hole)
@@ -65,7 +65,7 @@ private struct WatcherList {
         }
         let last = order.removeLast()
         if hole < order.count { put(last, at: hole) }
-        places[Int(descriptor)] = -1
+        positions[Int(descriptor)] = -1
         return true
     }
 
@@ -81,8 +81,8 @@ private struct WatcherList {
         return order[served]
     }
 
-    private mutating func put(_ descriptor: Int32, at place: Int) {
-        order[place] = descriptor
-        places[Int(descriptor)] = Int32(place)
+    private mutating func put(_ descriptor: Int32, at position: Int) {
+        order[position] = descriptor
+        positions[Int(descriptor)] = Int32(position)
     }
 }

@@ -94,17 +94,17 @@ struct PriceCourse {
     private static func course(_ minute: Int64) -> Double {
         exp(
             swings.enumerated().reduce(0) { sum, swing in
-                let place = Double(minute) / swing.element.minutes
-                let whole = Int64(place.rounded(.down))
-                let part = (1 - cos((place - Double(whole)) * .pi)) / 2
+                let index = Double(minute) / swing.element.minutes
+                let whole = Int64(index.rounded(.down))
+                let part = (1 - cos((index - Double(whole)) * .pi)) / 2
                 let (from, to) = (noise(whole, swing.offset), noise(whole + 1, swing.offset))
                 return sum + swing.element.part * (from + (to - from) * part - 0.5)
             })
     }
 
     /// A number from 0 to 1.
-    private static func noise(_ place: Int64, _ stream: Int) -> Double {
-        var generator = SplitMix64(seed: seed &+ UInt64(bitPattern: place) &* 31 &+ UInt64(stream) << 56)
+    private static func noise(_ index: Int64, _ stream: Int) -> Double {
+        var generator = SplitMix64(seed: seed &+ UInt64(bitPattern: index) &* 31 &+ UInt64(stream) << 56)
         return Double(generator.next() >> 11) / Double(1 << 53)
     }
 }
@@ -123,10 +123,10 @@ struct Trade: Sendable {
 
     /// The trades of one big order: this one, and cheaper ones of the same time.
     func burst(of count: Int) -> [Trade] {
-        (0..<count).map { place in
+        (0..<count).map { index in
             Trade(
-                number: number + place,
-                dollars: place == 0 ? dollars : PriceSeries.price(dollars, plus: Int64(-place)),
+                number: number + index,
+                dollars: index == 0 ? dollars : PriceSeries.price(dollars, plus: Int64(-index)),
                 nanoseconds: nanoseconds)
         }
     }

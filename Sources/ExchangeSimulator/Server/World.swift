@@ -233,19 +233,19 @@ enum Bomb {
         private var used = 8
 
         mutating func append(_ value: Int, count: Int) {
-            for place in 0..<count {
+            for index in 0..<count {
                 if used == 8 {
                     bytes.append(0)
                     used = 0
                 }
-                bytes[bytes.count - 1] |= UInt8((value >> place) & 1) << used
+                bytes[bytes.count - 1] |= UInt8((value >> index) & 1) << used
                 used += 1
             }
         }
 
         /// Appends a Huffman code, which is stored with its first bit first.
         mutating func appendCode(_ code: Int, count: Int) {
-            for place in (0..<count).reversed() { append((code >> place) & 1, count: 1) }
+            for index in (0..<count).reversed() { append((code >> index) & 1, count: 1) }
         }
     }
 }

@@ -326,8 +326,8 @@ extension AlertReading {
         // The order of the lowest and the highest price is not known. The last one was on the way to the close.
         let turns = candle.close > candle.open ? [candle.low, candle.high] : [candle.high, candle.low]
         let prices = isOwn ? [candle.open] + turns + [candle.close] : [candle.close]
-        return prices.enumerated().map { place, price in
-            let second = candle.start + (isOwn ? Int64(place) * 19 : 59)
+        return prices.enumerated().map { index, price in
+            let second = candle.start + (isOwn ? Int64(index) * 19 : 59)
             let age = max(0, now.wall.milliseconds - second * 1000)
             var reading = AlertReading(at: (now.boottime - age).milliseconds, price)
             reading.confirmation =

@@ -44,9 +44,9 @@ final class PublisherSocket: Sendable {
     func tell(_ message: StateMessage, interval: Int64) {
         known.withLock { known in
             known.instance = message.instance
-            let place = known.states.firstIndex { $0.state.currency == message.state.currency }
-            if let place {
-                known.states[place] = (message.state, interval)
+            let index = known.states.firstIndex { $0.state.currency == message.state.currency }
+            if let index {
+                known.states[index] = (message.state, interval)
             } else {
                 known.states.append((message.state, interval))
             }

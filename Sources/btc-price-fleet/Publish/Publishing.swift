@@ -129,10 +129,10 @@ struct Publishing: BrokerClient {
         // A state that came before a reload may be of a currency that is not kept any more.
         let states = contents.states.filter { kept?.contains($0.message.state.currency) ?? true }
         for (message, interval) in states {
-            let place = newest.firstIndex { $0.message.state.currency == message.state.currency }
+            let index = newest.firstIndex { $0.message.state.currency == message.state.currency }
             // Home Assistant does not know this currency, or this interval.
-            if place.map({ newest[$0].interval }) != interval { isDescribed = false }
-            if let place { newest[place] = (message, interval) } else { newest.append((message, interval)) }
+            if index.map({ newest[$0].interval }) != interval { isDescribed = false }
+            if let index { newest[index] = (message, interval) } else { newest.append((message, interval)) }
             dropped.remove(message.state.currency)
         }
         if mustRepeat { isDescribed = false }

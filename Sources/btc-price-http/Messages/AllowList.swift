@@ -18,8 +18,8 @@ enum AllowList {
             if name.split(separator: ".", omittingEmptySubsequences: false).allSatisfy({ !$0.isEmpty }) { return name }
         }
         var instead = "a name in ASCII such as price.internal, or an address"
-        if let place = entry.place(of: "://"),
-            let name = try? host(entry[place...].dropFirst(3).prefix { $0 != "/" })
+        if let start = entry.start(of: "://"),
+            let name = try? host(entry[start...].dropFirst(3).prefix { $0 != "/" })
         {
             instead = name
         } else if entry.holds("*") || entry.holds("/") {

@@ -26,7 +26,7 @@ struct GatewayRequest: Sendable {
             // A target that begins with two slashes is a path, too, and names no host.
             authority = head.headers.first(name: "host")
         } else {
-            guard let address = WebAddress(head.uri), let start = rest.place(of: "://") else { return nil }
+            guard let address = WebAddress(head.uri), let start = rest.start(of: "://") else { return nil }
             let host = address.host.bracketedHost
             authority = address.port.map { "\(host):\($0)" } ?? host
             rest = rest[start...].dropFirst(3).drop { !"/?#".contains($0) }
@@ -73,13 +73,13 @@ struct GatewayRequest: Sendable {
             let weight = parts.dropFirst().first { $0.hasPrefix("q=") }.flatMap { Double($0.dropFirst(2)) } ?? 1
             return (type: parts.first ?? "", weight: weight)
         }
-        func rank(_ type: String) -> (weight: Double, exactness: Int, place: Int)? {
+        func rank(_ type: String) -> (weight: Double, exactness: Int, order: Int)? {
             let names = ["*/*", "\(type.prefix { $0 != "/" })/*", type]
-            let matches = ranges.enumerated().compactMap { place, range in
-                names.firstIndex(of: range.type).map { (weight: range.weight, exactness: $0, place: -place) }
+            let matches = ranges.enumerated().compactMap { index, range in
+                names.firstIndex(of: range.type).map { (weight: range.weight, exactness: $0, order: -index) }
             }
             // The most exact range counts, also if its weight is 0.
-            let match = matches.max { ($0.exactness, $0.weight, $0.place) < ($1.exactness, $1.weight, $1.place) }
+            let match = matches.max { ($0.exactness, $0.weight, $0.order) < ($1.exactness, $1.weight, $1.order) }
             return match.flatMap { $0.weight > 0 ? $0 : nil }
         }
         let accepted = offered.compactMap { type in rank(type).map { (type: type, rank: $0) } }

@@ -15,8 +15,8 @@ enum Alerts {
         let isCompleting = arguments.first == Program.completing
         var words = isCompleting ? Array(arguments.dropFirst()) : arguments
         // The last word of a call for completions is not finished.
-        guard let place = BTCCtl.program.place(ofCommandIn: isCompleting ? words.dropLast() : words) else { return nil }
-        let named = words[place] == "help" ? place + 1 : place
+        guard let index = BTCCtl.program.index(ofCommandIn: isCompleting ? words.dropLast() : words) else { return nil }
+        let named = words[index] == "help" ? index + 1 : index
         guard named < words.count, words[named] == verb.command.name else { return nil }
         words.remove(at: named)
         return (isCompleting ? [Program.completing] : []) + words

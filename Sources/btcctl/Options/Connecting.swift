@@ -40,16 +40,16 @@ enum Connecting {
         _ body: (inout PriceConnection) throws(ClientError) -> Result
     ) throws(Complaint) -> Result {
         try withDaemon(
-            SocketSearch.places(named: daemon.socket, environment: Output.environment, uid: getuid()),
+            SocketSearch.paths(named: daemon.socket, environment: Output.environment, uid: getuid()),
             patience: daemon.timeout ?? patience, body)
     }
 
     static func withDaemon<Result>(
-        _ places: SocketSearch.Places, patience: Duration,
+        _ search: SocketSearch.Paths, patience: Duration,
         _ body: (inout PriceConnection) throws(ClientError) -> Result
     ) throws(Complaint) -> Result {
         var tried: [ClientError] = []
-        for path in places.paths {
+        for path in search.paths {
             var isConnected = false
             while true {
                 do throws(ClientError) {
@@ -68,6 +68,6 @@ enum Connecting {
                 }
             }
         }
-        throw .unreachable(tried, skipped: places.skipped)
+        throw .unreachable(tried, skipped: search.skipped)
     }
 }

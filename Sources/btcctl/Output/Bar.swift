@@ -45,7 +45,7 @@ enum Bar: String, CaseIterable {
         }
 
         /// The price without its time.
-        var short: String { String(text[..<(text.place(of: " (") ?? text.endIndex)]) }
+        var short: String { String(text[..<(text.start(of: " (") ?? text.endIndex)]) }
 
         /// The classes for a style sheet. Only a current, confirmed price has a direction.
         var classes: [String] {

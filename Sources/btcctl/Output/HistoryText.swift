@@ -47,7 +47,7 @@ struct HistoryText {
     static func table(_ rows: [[String]], width: Int) -> [String] {
         func parts(_ row: [String], without left: [Int]) -> (cells: [String], notes: String) {
             let cells = row.indices.filter { !left.contains($0) }.map { row[$0] }
-            guard let last = cells.last, let comma = last.place(of: ", ") else { return (cells, "") }
+            guard let last = cells.last, let comma = last.start(of: ", ") else { return (cells, "") }
             return (cells.dropLast() + [String(last[..<comma])], String(last[comma...].dropFirst(2)))
         }
         let tables = [[], [1], [1, 2, 3]].map { left in rows.map { parts($0, without: left) } }

@@ -17,7 +17,7 @@ enum Output {
     static func isUnicode(environment: (String) -> String?) -> Bool {
         let names = ["LC_ALL", "LC_CTYPE", "LANG"].lazy.compactMap(environment).filter { !$0.isEmpty }
         let locale = (names.first ?? "").lowercased()
-        return locale.place(of: "utf-8") != nil || locale.place(of: "utf8") != nil
+        return locale.start(of: "utf-8") != nil || locale.start(of: "utf8") != nil
     }
 
     /// The version of the printed JSON. It changes if the meaning of a field changes.

@@ -171,12 +171,12 @@ struct StatusText {
             }
             ?? "not on the disk yet"
         // The socket that a follower opens for a publisher has no store.
-        let place = store.stateDirectory.isEmpty ? "none" : "\(store.stateDirectory), \(synced)"
+        let directory = store.stateDirectory.isEmpty ? "none" : "\(store.stateDirectory), \(synced)"
         let history = store.historyFailure.map {
             "the history can't be written, \(count(store.heldCandles ?? 0, "candle")) in memory: \($0)"
         }
         let candles = store.candleFailure.map { "gaps of the history can't be filled: \($0)" }
-        return ([place] + [store.failure, history, candles].compactMap(\.self)).joined(separator: "; ")
+        return ([directory] + [store.failure, history, candles].compactMap(\.self)).joined(separator: "; ")
     }
 
     private func clients(_ clients: StatusMessage.Clients) -> String {

@@ -57,15 +57,15 @@ struct PaymentColumns {
 
     /// Finds the columns. If it can't be told which one is meant, the command line must say it.
     init(of table: PaymentTable, _ options: Options) throws(Mistake) {
-        guard let place = table.rows.firstIndex(where: { !$0.isEmpty && $0.cells != nil }),
-            let first = table.rows[place].cells
+        guard let index = table.rows.firstIndex(where: { !$0.isEmpty && $0.cells != nil }),
+            let first = table.rows[index].cells
         else { throw Mistake(message: "it has no rows") }
         // A row whose time can't be read is a payment, too.
         let isPayment = first.contains { Self.isTime($0) || Self.isNumeric($0) || Amount($0) != nil }
         let header = isPayment ? nil : first
         self.header = header
         decimalMark = options.decimalMark
-        let columns = table.columns(after: isPayment ? 0 : place + 1)
+        let columns = table.columns(after: isPayment ? 0 : index + 1)
         let names = Names(first, hasHeader: !isPayment)
         if let named = options.time {
             time = try names.column(named)

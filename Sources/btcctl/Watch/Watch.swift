@@ -54,7 +54,7 @@ struct Watch {
         "The currencies, separated by commas. Default: $BTCCTL_CURRENCY, the daemon's first.",
         completion: .computed { words, beginning in
             let given = beginning.lastIndex(of: ",").map { beginning[...$0] } ?? ""
-            return Completions.currencies(words).filter { given.place(of: $0) == nil }.map { given + $0 }
+            return Completions.currencies(words).filter { given.start(of: $0) == nil }.map { given + $0 }
         })
     private static let live = Option(
         "--live", "Show each change of the price between the ticks, too, as the exchanges' streams bring it.")

@@ -60,12 +60,12 @@ extension Findings {
     ///   - configuration: The daemon's configuration file; `nil` for the usual one.
     ///   - signals: The result of ``Signals/catchThem()``.
     init(_ address: DaemonAddress, configuration: String?, signals: Int32) {
-        let places = SocketSearch.places(named: address.socket, environment: Output.environment, uid: getuid())
+        let search = SocketSearch.paths(named: address.socket, environment: Output.environment, uid: getuid())
         let clock = ContinuousClock()
         let begun = clock.now
         var (path, answers) = (String?.none, Answers?.none)
         do throws(Complaint) {
-            try Connecting.withDaemon(places, patience: address.timeout ?? Self.reply) {
+            try Connecting.withDaemon(search, patience: address.timeout ?? Self.reply) {
                 connection throws(ClientError) in
                 path = connection.path
                 answers = Answers(status: try connection.getStatus())
@@ -84,7 +84,7 @@ extension Findings {
         } catch {
             daemon = answers.map { .success($0) } ?? .failure(error)
         }
-        let known = answers == nil ? places.paths : [path].compactMap(\.self)
+        let known = answers == nil ? search.paths : [path].compactMap(\.self)
         unit = Self.unit(of: known, by: clock.now.advanced(by: Self.system), signals)
         let isSystems = answers == nil ? unit?.isUsers == false : known.contains(Product.systemSocket)
         let isUsers = known.contains { path in

@@ -245,16 +245,16 @@ struct WhyReport {
         var troubles: [Trouble] = []
         for report in reports where !report.isOff {
             guard let kind = Self.kind(report) else { continue }
-            let place = troubles.firstIndex { $0.kind == kind } ?? troubles.count
-            if place == troubles.count {
+            let index = troubles.firstIndex { $0.kind == kind } ?? troubles.count
+            if index == troubles.count {
                 let reason =
                     kind == .contradicted
                     ? report.claim?.contradictedBy.listed ?? "" : report.lastFailure?.reason ?? "from before the start"
                 troubles.append(
                     Trouble(kind: kind, reason: reason, host: WebAddress(report.address)?.host ?? report.address))
             }
-            troubles[place].names.append(report.name)
-            troubles[place].until = [troubles[place].until, report.cooldownUntil].compactMap(\.self).max()
+            troubles[index].names.append(report.name)
+            troubles[index].until = [troubles[index].until, report.cooldownUntil].compactMap(\.self).max()
         }
         return troubles.enumerated().sorted {
             ($1.element.names.count, $0.offset) < ($0.element.names.count, $1.offset)

@@ -99,7 +99,7 @@ enum MedianRule {
         var belief = claims.belief
         let near = belief.agreed?.log ?? belief.reference?.log
         belief.accept(
-            price, at: claims.place(of: price, near: near), confirmation, agreed: nil, isCompared: true, in: round)
+            price, at: claims.level(of: price, near: near), confirmation, agreed: nil, isCompared: true, in: round)
         return (Decision(showing: shown, price), belief)
     }
 }

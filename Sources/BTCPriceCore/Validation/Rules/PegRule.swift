@@ -37,6 +37,6 @@ enum PegRule {
     static func needsRate(_ price: MarketObservation, _ claims: Claims) -> Bool {
         let isStated = claims.book.stated.map { $0.at > price.at - Vote.Bounds.moment } ?? false
         guard price.isInTether, !isStated, let reference = claims.belief.reference else { return false }
-        return abs(claims.place(of: price, near: reference.log) - reference.log) > 2 * Vote.Bounds.width
+        return abs(claims.level(of: price, near: reference.log) - reference.log) > 2 * Vote.Bounds.width
     }
 }

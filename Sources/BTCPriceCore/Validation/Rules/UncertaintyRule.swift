@@ -24,7 +24,7 @@ enum UncertaintyRule {
     static func estimate(_ decision: Decision, _ claims: Claims, _ round: Round) -> Uncertainty? {
         guard let quote = decision.quote, let price = decision.accepted else { return nil }
         let belief = claims.belief
-        let own = claims.place(of: price, near: nil)
+        let own = claims.level(of: price, near: nil)
         let known = claims.book.newest.sorted { $0.at > $1.at || $0.at == $1.at && $0.market.venue < $1.market.venue }
             .filter {
                 $0.exchange != price.exchange && price.at - $0.at <= claims.rules.memory
@@ -38,8 +38,8 @@ enum UncertaintyRule {
                 && (belief.bases[other.market] != nil || price.at - other.at <= Vote.Bounds.moment)
         }
         // In a doubt, it extends to the farthest price that may be right.
-        var doubts = decision.split?.others.map { abs(claims.place(of: $0, near: own) - own) } ?? []
-        if let opinion = decision.split?.opinion { doubts.append(abs(opinion.place - own) + opinion.width(for: price)) }
+        var doubts = decision.split?.others.map { abs(claims.level(of: $0, near: own) - own) } ?? []
+        if let opinion = decision.split?.opinion { doubts.append(abs(opinion.level - own) + opinion.width(for: price)) }
         if let rate = decision.price?.conversion?.rate, belief.peg.onlyWord != nil {
             doubts.append(abs(rate.logarithm))
         }
@@ -59,7 +59,7 @@ enum UncertaintyRule {
             guard isOther || price.at - other.at <= Vote.Bounds.moment else { continue }
             placed.insert(other.market)
             let usual = isOther ? belief.bases[other.market]?.log ?? 0 : 0
-            let apart = claims.place(of: other, near: own) - own
+            let apart = claims.level(of: other, near: own) - own
             let moved = belief.variance * Double(max(0, price.at - other.at)) / 1000
             bases.append(apart * apart > deviations * deviations * moved ? usual + apart : usual)
             if isOther { noise += max(0, apart * apart - moved) }
