@@ -84,6 +84,17 @@ package enum FileSystem {
         return names.map { (path: folder + $0, moved: moved(folder + $0)) }.sorted { $0.moved < $1.moved }.map(\.path)
     }
 
+    /// Makes a directory, and those that it is in, unless they exist.
+    /// - Returns: The path and the reason if that fails; `nil` if it exists now.
+    package static func makeDirectory(_ path: String, mode: UInt32) -> String? {
+        if mkdir(path, mode) == 0 || errno == EEXIST { return nil }
+        if errno == ENOENT, let parent = path.lastIndex(of: "/"), parent != path.startIndex {
+            if let reason = makeDirectory(String(path[..<parent]), mode: mode) { return reason }
+            if mkdir(path, mode) == 0 || errno == EEXIST { return nil }
+        }
+        return "\(path): \(systemError(errno))"
+    }
+
     /// The names in a folder, in no order; none if it can't be read.
     package static func names(in folder: String) -> [String] {
         guard let entries = opendir(folder) else { return [] }

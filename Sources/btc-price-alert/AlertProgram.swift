@@ -75,7 +75,9 @@ struct AlertProgram {
         let logger = Logger(label: "btc-price-alert") { [environment] in
             JournalLogHandler.orStandardError(identifier: $0, environment: environment)
         }
-        if let reason = AlertPaths.make(paths.state, mode: paths.modes.directory) { throw Failure(message: reason) }
+        if let reason = FileSystem.makeDirectory(paths.state, mode: paths.modes.directory) {
+            throw Failure(message: reason)
+        }
         let lock: StateLock
         do throws(StateLock.Failure) {
             lock = try StateLock(directory: paths.state)
@@ -105,7 +107,7 @@ struct AlertProgram {
 
     private func add(_ named: String?, _ alert: Alert, _ line: ParsedLine) throws(Failure) {
         let directory = paths.file.path.lastIndex(of: "/").map { String(paths.file.path[..<$0]) } ?? "."
-        if let reason = AlertPaths.make(directory, mode: paths.isSystem ? 0o755 : 0o700) {
+        if let reason = FileSystem.makeDirectory(directory, mode: paths.isSystem ? 0o755 : 0o700) {
             throw Failure(message: reason)
         }
         let known = try file { file throws(SettingsError) in try file.content().names }
@@ -232,7 +234,7 @@ struct AlertProgram {
 
     private func pause(_ name: String) throws(Failure) {
         let alert = try alert(name)
-        if let reason = AlertPaths.make(paths.paused, mode: 0o755) { throw Failure(message: reason) }
+        if let reason = FileSystem.makeDirectory(paths.paused, mode: 0o755) { throw Failure(message: reason) }
         let path = "\(paths.paused)/\(alert.name)"
         let descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o644)
         guard descriptor >= 0 else { throw Failure(message: "\(path): \(String(cString: strerror(errno)))") }

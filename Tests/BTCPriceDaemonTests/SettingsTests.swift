@@ -5,6 +5,7 @@ import Configuration
 import FoundationEssentials
 import Glibc
 import Logging
+import Systemd
 import TestSupport
 import Testing
 
@@ -32,6 +33,22 @@ import Testing
         } catch {
             return "\(error)"
         }
+    }
+
+    @Test func `a source without its key, or switched off, is told in its configured order`() async throws {
+        let settings = try read(environment: [
+            "BTC_PRICED_CURRENCIES": "EUR,USD", "BTC_PRICED_SOURCES": "binance,coinbase,cryptocompare",
+            "BTC_PRICED_CURRENCY_EUR_SOURCES": "kraken,coinbase",
+        ])
+        let loop = TickLoop()
+        let sources = try ConfiguredSources(
+            settings, off: ["kraken"], client: ExchangeClient(HTTPTransportSettings(userAgent: "test"), on: loop),
+            credentials: Credentials(environment: [:]), instance: "i",
+            now: { ObservationTime(wall: Timestamp(milliseconds: 0), boottime: .boot) },
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, report: { _, _ in })
+        #expect(sources.unused(.usd).map { [$0.name, "\($0.order)"] } == [["cryptocompare", "3"]])
+        #expect(sources.unused(.eur).map { [$0.name, "\($0.order)"] } == [["kraken", "1"]])
+        await loop.shutDown()
     }
 
     @Test func `without settings every value is the documented default`() throws {

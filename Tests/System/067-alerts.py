@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Alerts: btcctl alert and btc-price-alert, with a daemon, a simulator and real commands.
 
-ALERTS: the number of alerts in the scenario of many, 1000 by default. LONG: also waits for the end of a command that hangs."""
+ALERTS: the number of alerts in the scenario of many, 300 by default. LONG: also waits for the end of a command that hangs."""
 
 import http.server
 
@@ -80,7 +80,7 @@ def waits(home, *names):
 @scenario("each condition fires once, runs its program with all variables, and is in the list; a stale price fires nothing else", beside=True)
 def _():
     place, simulator, daemon, home = scene()
-    for words in ("--below 65000 --name low", "--above 72k --name high --once", "--change 5% --within 1h --name move", "--when-stale 10s",
+    for words in ("--below 65000 --name low", "--above 72k --name high --once", "--change 5% --within 1h --name move", "--when-stale 20s",
                   "--when-unsure --max-uncertainty 30%"):
         home.alert("add", *words.split(), "--exec", str(home.program))
     service = home.serve()
@@ -378,7 +378,7 @@ def _():
 @scenario("many alerts cost little: processor time, memory, and a crossing of all of them at once", beside=True)
 def _():
     place, simulator, daemon, home = scene()
-    count = int(os.environ.get("ALERTS", "1000"))
+    count = int(os.environ.get("ALERTS", "300"))
     program = json.dumps([str(home.program)])
 
     def cost(count):

@@ -94,7 +94,7 @@ def _(machine):
 @on_each("each condition fires once and is shown on the desktop, the next time in place of the last one; without a desktop it is in the journal")
 def _(machine):
     desktop = Desktop(machine)
-    for words in ("--above 72000", "--change 5% --within 1h", "--when-stale 10s", "--when-unsure"):
+    for words in ("--above 72000", "--change 5% --within 1h", "--when-stale 20s", "--when-unsure --for 5s"):
         alert(machine, "add", *words.split())
     waits(machine, "above-72000", "change-5", "stale", "unsure")
     priced(machine, 0.9)
@@ -104,7 +104,7 @@ def _(machine):
     priced(machine, 1.1)
     desktop.shows("Bitcoin is above $72,000.00: $75,790.00.")
     faults(machine, "* always status 503\n")
-    desktop.shows("There has been no fresh price in USD for 10 s: last $75,790.00.")
+    desktop.shows("There has been no fresh price in USD for 20 s: last $75,790.00.")
     priced(machine, 1)
     fresh_price(machine)
     priced(machine, 0.9)

@@ -44,11 +44,11 @@ struct ConfiguredSources: Sendable {
                 Self.tellOfMissing(credential, of: source.name, logger)
                 for index in all.indices {
                     let currency = all[index].settings
-                    guard let index = currency.sources.firstIndex(where: { $0.name == source.name }),
+                    guard let rank = currency.sources.firstIndex(where: { $0.name == source.name }),
                         let market = exchange.markets[currency.currency]
                     else { continue }
                     let known = SourceDescription(venue: exchange.venue, market: market, address: source.address)
-                    all[index].withoutKey.append(SourceReport(known, order: Int64(index + 1), use: .noKey))
+                    all[index].withoutKey.append(SourceReport(known, order: Int64(rank + 1), use: .noKey))
                 }
                 continue
             }
@@ -120,8 +120,8 @@ struct ConfiguredSources: Sendable {
     func unused(_ currency: Currency) -> [SourceReport] {
         guard let known = all.first(where: { $0.settings.currency == currency }) else { return [] }
         let switched = known.candidates.filter { off.contains($0.source.name) }.map { candidate in
-            let index = known.settings.sources.firstIndex { $0.name == candidate.source.name } ?? 0
-            var report = SourceReport(candidate.source, order: Int64(index + 1), use: .untried)
+            let rank = known.settings.sources.firstIndex { $0.name == candidate.source.name } ?? 0
+            var report = SourceReport(candidate.source, order: Int64(rank + 1), use: .untried)
             report.isOff = true
             return report
         }

@@ -1,6 +1,7 @@
 import BTCPriceNetworking
 import BTCPriceSocket
 import Configuration
+import Files
 import Glibc
 
 /// The directories for the daemon's files.
@@ -20,7 +21,7 @@ struct Directories: Sendable, Hashable {
         if uid == 0 {
             return (made("STATE_DIRECTORY") ?? Product.systemState, made("RUNTIME_DIRECTORY") ?? Product.systemRuntime)
         }
-        let state = folder("XDG_STATE_HOME", ".local/state", environment)
+        let state = UserDirectory.folder("XDG_STATE_HOME", ".local/state", environment)
         let runtime = UserDirectory.standard(environment: { environment[$0] }, uid: uid)
         return (made("STATE_DIRECTORY") ?? state, made("RUNTIME_DIRECTORY") ?? runtime)
     }
@@ -29,7 +30,7 @@ struct Directories: Sendable, Hashable {
     static func configurationPath(environment: [String: String], uid: UInt32) -> String? {
         // A systemd service uses the system's file, whichever user it runs as.
         if uid == 0 || environment["STATE_DIRECTORY"] != nil { return ConfigurationFile.systemPath }
-        return folder("XDG_CONFIG_HOME", ".config", environment).map { "\($0)/config.toml" }
+        return UserDirectory.folder("XDG_CONFIG_HOME", ".config", environment).map { "\($0)/config.toml" }
     }
 
     /// Whether there is a file. A file that can't be seen is an error and not absence: its settings would be forgotten without a word.
@@ -73,14 +74,10 @@ struct Directories: Sendable, Hashable {
         return one.st_dev == other.st_dev && one.st_ino == other.st_ino
     }
 
-    /// Creates a directory and its parents, unless they exist.
     private static func make(_ path: String) throws(StartFailure) {
-        if mkdir(path, 0o755) == 0 || errno == EEXIST { return }
-        if errno == ENOENT, let parent = path.lastIndex(of: "/"), parent != path.startIndex {
-            try make(String(path[..<parent]))
-            if mkdir(path, 0o755) == 0 || errno == EEXIST { return }
+        if let reason = FileSystem.makeDirectory(path, mode: 0o755) {
+            throw StartFailure(description: "cannot make \(reason)")
         }
-        throw StartFailure(description: "cannot make \(path): \(String(cString: strerror(errno)))")
     }
 
     /// Checks the owner of a directory in a shared place, where another user may have created the name or a link.
@@ -93,16 +90,6 @@ struct Directories: Sendable, Hashable {
                     "\(path) belongs to somebody else: set XDG_RUNTIME_DIR, or runtime.directory, to a place of your own"
             )
         }
-    }
-
-    private static func folder(_ variable: String, _ fallback: String, _ environment: [String: String]) -> String? {
-        if let folder = absolute(environment[variable]) { return "\(folder)/btc-priced" }
-        return absolute(environment["HOME"]).map { "\($0)/\(fallback)/btc-priced" }
-    }
-
-    /// Ignores a relative path, as the specification requires.
-    private static func absolute(_ path: String?) -> String? {
-        path.flatMap { $0.hasPrefix("/") ? $0 : nil }
     }
 }
 

@@ -24,6 +24,13 @@ package enum UserDirectory {
         ].filter { $0.owner != nil }
     }
 
+    /// The product's directory among a user's files of a kind: in `variable`, or else below the home directory. A relative path does not
+    /// count (XDG Base Directory Specification). `nil` without either.
+    package static func folder(_ variable: String, _ fallback: String, _ environment: [String: String]) -> String? {
+        let absolute = { (name: String) in environment[name].flatMap { $0.hasPrefix("/") ? $0 : nil } }
+        return (absolute(variable) ?? absolute("HOME").map { "\($0)/\(fallback)" }).map { "\($0)/\(Product.name)" }
+    }
+
     /// The directory of a user without `/run/user/UID`. Others may have made the name.
     package static func shared(uid: UInt32) -> String { "/tmp/btc-priced-\(uid)" }
 

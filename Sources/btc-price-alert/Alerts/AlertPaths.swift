@@ -1,4 +1,4 @@
-import BTCPriceCore
+import BTCPriceSocket
 import Glibc
 
 /// Where the alerts and their state are: a user's own, or the system's.
@@ -10,7 +10,6 @@ struct AlertPaths: Sendable {
     let state: String
     let isSystem: Bool
 
-    /// - Parameter environment: `XDG_CONFIG_HOME` and `XDG_STATE_HOME` count if they are absolute (XDG Base Directory Specification).
     init(isSystem: Bool, environment: [String: String]) {
         self.isSystem = isSystem
         if isSystem {
@@ -18,12 +17,14 @@ struct AlertPaths: Sendable {
             state = "/var/lib/btc-price-alert"
             return
         }
-        let home = environment["HOME"] ?? getpwuid(getuid()).map { String(cString: $0.pointee.pw_dir) } ?? "/"
-        func base(_ variable: String, _ usual: String) -> String {
-            environment[variable].flatMap { $0.hasPrefix("/") ? $0 : nil } ?? "\(home)/\(usual)"
+        var environment = environment
+        if environment["HOME"] == nil, let user = getpwuid(getuid()) {
+            environment["HOME"] = String(cString: user.pointee.pw_dir)
         }
-        file = AlertFile(path: "\(base("XDG_CONFIG_HOME", ".config"))/btc-priced/alerts.toml", isRoots: false)
-        state = "\(base("XDG_STATE_HOME", ".local/state"))/btc-priced/alerts"
+        // Without a home, each use of them says what is wrong.
+        let folder = { UserDirectory.folder($0, $1, environment) ?? "/dev/null" }
+        file = AlertFile(path: "\(folder("XDG_CONFIG_HOME", ".config"))/alerts.toml", isRoots: false)
+        state = "\(folder("XDG_STATE_HOME", ".local/state"))/alerts"
     }
 
     var records: String { "\(state)/state.json" }
@@ -36,17 +37,6 @@ struct AlertPaths: Sendable {
     var manager: [String] { isSystem ? [] : ["--user"] }
     /// How to see the service's messages.
     var journal: String { "journalctl \(isSystem ? "-u" : "--user -u") \(Self.unit)" }
-
-    /// Makes a directory, and those that it is in.
-    /// - Returns: Why there is none; `nil` if there is.
-    static func make(_ directory: String, mode: mode_t) -> String? {
-        if mkdir(directory, mode) == 0 || errno == EEXIST { return nil }
-        if errno == ENOENT, let end = directory.lastIndex(of: "/"), end > directory.startIndex {
-            if let reason = make(String(directory[..<end]), mode: mode) { return reason }
-            if mkdir(directory, mode) == 0 || errno == EEXIST { return nil }
-        }
-        return "\(directory): \(String(cString: strerror(errno)))"
-    }
 
     /// Whether the service runs: it holds the lock. `nil` if this user can't see it.
     var isServed: Bool? {
