@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Alerts: btcctl alert and btc-price-alert, with a daemon, a simulator and real commands.
 
-ALERTS: the number of alerts in the scenario of many, 300 by default. LONG: also waits for the end of a command that hangs."""
+ALERTS: the number of alerts in the scenario of many, 100 by default. LONG: also waits for the end of a command that hangs."""
 
 import http.server
 
@@ -147,7 +147,7 @@ def _():
     return "; ".join(figures)
 
 
-@scenario("a program that fails runs again with the same id, after a restart too, and the list says so; what can't be started as well", beside=True)
+@scenario("a program that fails runs again with the same id, after a restart too, and the list says so; what can't be started as well")
 def _():
     place, simulator, daemon, home = scene()
     home.alert("add", "--below", "65000", "--name", "low", "--exec", str(home.program), "--", "-x", "a b")
@@ -169,7 +169,7 @@ def _():
     end(service)
 
 
-@scenario("a program that hangs holds nothing else up; with LONG, that it is killed with its children", beside=True)
+@scenario("a program that hangs holds nothing else up; with LONG, that it is killed with its children")
 def _():
     place, simulator, daemon, home = scene()
     hanging = home.folder / "hanging"
@@ -192,7 +192,7 @@ def _():
     subprocess.run(["pkill", "-f", f"^{nap}$"])
 
 
-@scenario("the file is read again when it changes; what is wrong in it stays as it was, and is named with its line", beside=True)
+@scenario("the file is read again when it changes; what is wrong in it stays as it was, and is named with its line")
 def _():
     place, simulator, daemon, home = scene()
     program = json.dumps([str(home.program)])
@@ -224,7 +224,7 @@ def _():
     end(service)
 
 
-@scenario("pause, resume, test and remove; two shells that add at once lose nothing; a name is not taken twice", beside=True)
+@scenario("pause, resume, test and remove; two shells that add at once lose nothing; a name is not taken twice")
 def _():
     place, simulator, daemon, home = scene()
     home.write("# kept\n")
@@ -260,7 +260,7 @@ def _():
     contains(home.alert("list").out, "There are no alerts in ")
 
 
-@scenario("on a full disk alerts go on, and say once that nothing is saved; a damaged state is set aside", beside=True)
+@scenario("on a full disk alerts go on, and say once that nothing is saved; a damaged state is set aside")
 def _():
     if os.geteuid() != 0:
         raise Skip("a file system is mounted as root")
@@ -288,7 +288,7 @@ def _():
     end(service)
 
 
-@scenario("the shipped programs send what an alert says to the address in their file, and fail if that is refused", beside=True)
+@scenario("the shipped programs send what an alert says to the address in their file, and fail if that is refused")
 def _():
     got, status = [], 200
 
@@ -318,7 +318,7 @@ def _():
     server.shutdown()
 
 
-@scenario("a second service, wrong rights and wrong command lines are refused with a reason", beside=True)
+@scenario("a second service, wrong rights and wrong command lines are refused with a reason")
 def _():
     place, simulator, daemon, home = scene()
     home.alert("add", "--below", "65000")
@@ -344,7 +344,7 @@ def _():
     contains(home.alert("list").out, "below-7: below $7.00")
 
 
-@scenario("every command and option is in the manual; btcctl alert is the same program, for the help and for completions as well", beside=True)
+@scenario("every command and option is in the manual; btcctl alert is the same program, for the help and for completions as well")
 def _():
     manual = re.sub(r".\x08", "", subprocess.run(["mandoc", "-Tascii", ROOT / "packaging/man/btc-price-alert.1"], capture_output=True, text=True).stdout)
     contains((ROOT / "packaging/man/btcctl.1").read_text(), "\n.It Cm alert\n")
@@ -375,10 +375,10 @@ def _():
         contains(done.stderr, "apt install btc-price-alert")
 
 
-@scenario("many alerts cost little: processor time, memory, and a crossing of all of them at once", beside=True)
+@scenario("many alerts cost little: processor time, memory, and a crossing of all of them at once")
 def _():
     place, simulator, daemon, home = scene()
-    count = int(os.environ.get("ALERTS", "300"))
+    count = int(os.environ.get("ALERTS", "100"))
     program = json.dumps([str(home.program)])
 
     def cost(count):

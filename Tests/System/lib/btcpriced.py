@@ -299,7 +299,7 @@ class Result:
         return f"status {self.status}, out {self.out!r}, err {self.err!r}"
 
 
-def btcctl(place, *arguments, timeout=20, environment=None):
+def btcctl(place, *arguments, timeout=60, environment=None):
     """Runs btcctl to its end. `place` None: its own search for the socket."""
     command = [str(BINARIES / "btcctl"), *arguments]
     if place is not None:
