@@ -4,10 +4,8 @@
     SUITES="bookworm trixie" Tests/System/255-alerts.py     on Debian 12 and 13; without SUITES, on Debian 12"""
 
 from lib.btcpriced import *
-from lib import machine as machines
 from lib.machine import PORT, UNIT, configure, fresh_price, on_each, package, start_exchange
 
-machines.more.append("python3-dbusmock")
 ALERT = "btc-price-alert.service"
 FILE = "/home/alice/.config/btc-priced/alerts.toml"
 STATE = "/home/alice/.local/state/btc-priced/alerts/state.json"

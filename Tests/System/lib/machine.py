@@ -1,6 +1,7 @@
 """A Debian with systemd as process 1, booted in a container: nothing of systemd is a fake."""
 
 import atexit
+import fcntl
 import json
 import os
 import re
@@ -13,9 +14,7 @@ from pathlib import Path
 
 from .btcpriced import BINARIES, ROOT, Skip, scenario, spawn, wait_until
 
-PACKAGES = "systemd,systemd-sysv,dbus,ca-certificates,libstdc++6,zlib1g,libsqlite3-0,libsystemd0,libmosquitto1,mosquitto,libpam-systemd,dbus-user-session"
-# What a script needs besides; it sets this before its first scenario.
-more = []
+PACKAGES = "systemd,systemd-sysv,dbus,ca-certificates,libstdc++6,zlib1g,libsqlite3-0,libsystemd0,libmosquitto1,mosquitto,libpam-systemd,dbus-user-session,python3-dbusmock"
 PORT = 18000
 CONFIGURATION = f"""sources = ["binance", "coinbase"]
 source.binance.url = "http://127.0.0.1:{PORT}"
@@ -29,16 +28,19 @@ def base(suite, packages=PACKAGES):
     """The tree of a fresh Debian with these packages, made once for the last of them."""
     last = packages.split(",")[-1]
     tree = ROOT / ".build" / "machines" / (suite if packages == PACKAGES else f"{suite}-{last}")
-    if not (tree / "usr" / "share" / "doc" / last).exists():
-        shutil.rmtree(tree, ignore_errors=True)
-        tree.parent.mkdir(parents=True, exist_ok=True)
-        made = subprocess.run(
-            ["mmdebstrap", "--quiet", "--variant=minbase", f"--include={packages}", suite, tree], capture_output=True, text=True)
-        if made.returncode != 0:
+    tree.parent.mkdir(parents=True, exist_ok=True)
+    # Two scripts need the same one.
+    with open(tree.parent / f"{tree.name}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (tree / "usr" / "share" / "doc" / last).exists():
             shutil.rmtree(tree, ignore_errors=True)
-            if suite == "sid":
-                raise Skip("sid can't be had from this mirror")
-            raise AssertionError(made.stderr)
+            made = subprocess.run(
+                ["mmdebstrap", "--quiet", "--variant=minbase", f"--include={packages}", suite, tree], capture_output=True, text=True)
+            if made.returncode != 0:
+                shutil.rmtree(tree, ignore_errors=True)
+                if suite == "sid":
+                    raise Skip("sid can't be had from this mirror")
+                raise AssertionError(made.stderr)
     return tree
 
 
@@ -78,7 +80,7 @@ class Machine:
         self.folder = Path(tempfile.mkdtemp(prefix=f"btc-priced-{suite}-"))
         atexit.register(shutil.rmtree, self.folder, ignore_errors=True)
         self.root = self.folder / "root"
-        subprocess.run(["cp", "-a", base(suite, ",".join([PACKAGES, *more])), self.root], check=True)
+        subprocess.run(["cp", "-a", base(suite), self.root], check=True)
         shutil.copy(BINARIES / "exchange-simulator", self.root / "opt")
         (self.root / "etc" / "hostname").write_text(f"{suite}\n")
         # Each its own: two systemds in one would remove each other's groups.
