@@ -52,7 +52,7 @@ extension Findings {
     /// The longest waits: for a reply, for those after which no other is requested, for systemctl(1), and for the programs after it.
     /// Together less than six seconds, unless the user wants to wait longer for a reply.
     private static let (reply, replies, system, programs) = (
-        Duration.seconds(1), Duration.milliseconds(1500), Duration.milliseconds(700), Duration.milliseconds(1500)
+        Duration.seconds(1), Duration.milliseconds(1500), Duration.milliseconds(700), Duration.milliseconds(2500)
     )
 
     /// - Parameters:
