@@ -59,6 +59,15 @@ package enum CommandStart {
         return process
     }
 
+    /// The path of another program of the project: the one beside this program, or else its name, to be looked for in `PATH`.
+    package static func path(of program: String) -> String {
+        var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
+        let count = readlink("/proc/self/exe", &buffer, buffer.count - 1)
+        let own = String(decoding: buffer.prefix(max(0, count)).map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        let beside = own.lastIndex(of: "/").map { "\(own[...$0])\(program)" } ?? program
+        return access(beside, X_OK) == 0 ? beside : program
+    }
+
     /// The entries of this process's environment, byte for byte, without these names.
     private static func inherited(without names: [String]) -> [UnsafeMutablePointer<CChar>?] {
         var entries: [UnsafeMutablePointer<CChar>?] = []
@@ -80,6 +89,18 @@ package enum CommandEnd: Equatable {
     package init(waitStatus status: Int32) {
         let signal = status & 0x7F
         self = signal == 0 ? .status((status >> 8) & 0xFF) : .signal(signal)
+    }
+
+    /// Collects the end of a child process.
+    /// - Parameter options: Those of waitpid(2).
+    /// - Returns: `nil` if it runs.
+    package init?(of process: pid_t, _ options: Int32) {
+        var status: Int32 = 0
+        var found = waitpid(process, &status, options)
+        while found < 0, errno == EINTR { found = waitpid(process, &status, options) }
+        if found == 0 { return nil }
+        // ECHILD: its status was collected elsewhere.
+        self.init(waitStatus: found < 0 ? 0 : status)
     }
 
     /// `with status 3`, `by signal 9`

@@ -75,9 +75,7 @@ enum AlertCommand {
         switch line.command {
         case "add":
             let name = try line.value(Self.name) { text throws(UsageError) in
-                guard Alert.isName(text) else {
-                    throw UsageError("a name has letters, digits, - and _, at most 48 of them")
-                }
+                guard Alert.isName(text) else { throw UsageError(Alert.nameRule) }
                 return text
             }
             self = .add(

@@ -106,8 +106,7 @@ struct AlertProgram {
     // MARK: - Commands
 
     private func add(_ named: String?, _ alert: Alert, _ line: ParsedLine) throws(Failure) {
-        let directory = paths.file.path.lastIndex(of: "/").map { String(paths.file.path[..<$0]) } ?? "."
-        if let reason = FileSystem.makeDirectory(directory, mode: paths.isSystem ? 0o755 : 0o700) {
+        if let reason = FileSystem.makeDirectory(paths.file.folder, mode: paths.isSystem ? 0o755 : 0o700) {
             throw Failure(message: reason)
         }
         let known = try file { file throws(SettingsError) in try file.content().names }
@@ -278,9 +277,7 @@ struct AlertProgram {
         do throws(CommandStart.Failure) {
             let process = try CommandStart.start(
                 ["systemctl"] + paths.manager + [verb, "--now", AlertPaths.unit], output: null)
-            var status: Int32 = 0
-            while waitpid(process, &status, 0) < 0, errno == EINTR {}
-            return CommandEnd(waitStatus: status) == .status(0)
+            return CommandEnd(of: process, 0) == .status(0)
         } catch {
             return false
         }

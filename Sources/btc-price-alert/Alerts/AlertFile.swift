@@ -27,6 +27,9 @@ struct AlertFile: Sendable {
     /// Whether only root may be able to write it: its commands run as another user than the one who could.
     let isRoots: Bool
 
+    /// The directory that it is in.
+    var folder: String { path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "." }
+
     /// - Throws: ``SettingsError`` if the file can't be read or is no TOML. Then nothing is known.
     func content() throws(SettingsError) -> Content { try content(of: try text()) }
 
@@ -70,9 +73,8 @@ struct AlertFile: Sendable {
 
     /// - Parameter edit: Returns the new text, and the names of the alerts that it must have.
     private func change(_ edit: (String) throws(SettingsError) -> (String, names: [String])) throws(SettingsError) {
-        let folder = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
         // Two programs that change the file take turns.
-        let descriptor = open(folder.isEmpty ? "/" : folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { throw SettingsError("\(folder): \(String(cString: strerror(errno)))") }
         defer { close(descriptor) }
         var tries = 0
@@ -121,7 +123,7 @@ struct AlertFile: Sendable {
             content.names.append(name)
             do throws(SettingsError) {
                 guard Alert.isName(name) else {
-                    throw table.error(nil, "a name has letters, digits, - and _, at most 48 of them")
+                    throw table.error(nil, Alert.nameRule)
                 }
                 try table.finish(known: AlertField.allCases.map(\.rawValue) + [Self.added])
                 var alert = try Alert(name, table) { () throws(SettingsError) in Self.usualCurrency }

@@ -32,11 +32,7 @@ struct RunningCommands {
     mutating func ended(at now: BootTime) -> [(id: String, problem: String?)] {
         var ended: [(id: String, problem: String?)] = []
         running.removeAll { each in
-            var status: Int32 = 0
-            let result = waitpid(each.process, &status, WNOHANG)
-            // ECHILD: its status was collected elsewhere.
-            guard result == each.process || result < 0 && errno == ECHILD else { return false }
-            let end = CommandEnd(waitStatus: status)
+            guard let end = CommandEnd(of: each.process, WNOHANG) else { return false }
             let problem =
                 each.isKilled
                 ? "the command ran for more than \(DeliveryQueue.Bounds.longest / 1000) s and was killed"

@@ -22,7 +22,7 @@ struct Firing: Sendable, Hashable {
     /// When it fires.
     let time: Timestamp
 
-    /// Different for each firing, and the same if it is told again.
+    /// Identifies the firing. A repetition has the same.
     var id: String { "\(alert.name)-\(time.milliseconds)" }
 
     /// What it says: `Bitcoin is below $60,000.00: $59,990.00.`

@@ -25,14 +25,9 @@ enum Alerts {
     /// Runs the other program in place of this one: the one beside it, or else one in `PATH`.
     /// - Returns: The exit status if that fails.
     static func run(_ words: [String]) -> Int32 {
-        var own = [CChar](repeating: 0, count: Int(PATH_MAX))
-        let length = readlink("/proc/self/exe", &own, own.count - 1)
-        let path = String(decoding: own.prefix(max(0, length)).map(UInt8.init(bitPattern:)), as: UTF8.self)
-        let beside = path.lastIndex(of: "/").map { "\(path[...$0])\(program)" } ?? program
         // Handlers end with this program, but what it ignores stays ignored.
         let arguments = ([program] + words).map { strdup($0) } + [nil]
-        if access(beside, X_OK) == 0 { execv(beside, arguments) }
-        execvp(program, arguments)
+        execvp(CommandStart.path(of: program), arguments)
         let reason = String(cString: strerror(errno))
         let complaint = Complaint(
             word: "unavailable", message: "\(program) can't be started: \(reason).",

@@ -125,7 +125,7 @@ extension Findings {
             setenv("STATE_DIRECTORY", Product.systemState, 1)
             setenv("RUNTIME_DIRECTORY", Product.systemRuntime, 1)
         }
-        var words = [path, "--diagnose", "--offline"]
+        var words = [CommandStart.path(of: Product.name), "--diagnose", "--offline"]
         if let configuration { words += ["--config", configuration] }
         if let store, !store.stateDirectory.isEmpty {
             words += ["--state-directory", store.stateDirectory, "--runtime-directory", store.runtimeDirectory]
@@ -146,15 +146,6 @@ extension Findings {
         } catch {
             return .failure(ProgramFailure(reason: "\(words[0]) can't be run: \(error.reason)."))
         }
-    }
-
-    /// The daemon's program: that beside this one, or a name for `PATH`.
-    private static var path: String {
-        var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
-        let count = readlink("/proc/self/exe", &buffer, buffer.count - 1)
-        let own = String(decoding: buffer.prefix(max(0, count)).map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        let beside = own.lastIndex(of: "/").map { "\(own[...$0])\(Product.name)" } ?? Product.name
-        return access(beside, X_OK) == 0 ? beside : Product.name
     }
 
     // MARK: - systemd

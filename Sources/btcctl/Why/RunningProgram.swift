@@ -39,7 +39,7 @@ struct RunningProgram {
             let left = ContinuousClock.now.duration(to: deadline).wholeMilliseconds
             guard left > 0, output.count <= Self.longest else { break }
             // It may go on after it has closed its output.
-            if !isOpen, let end = ended(WNOHANG) {
+            if !isOpen, let end = CommandEnd(of: process, WNOHANG) {
                 close(descriptor)
                 return (output, end)
             }
@@ -64,19 +64,6 @@ struct RunningProgram {
     private func kill() {
         close(descriptor)
         Glibc.kill(process, SIGKILL)
-        _ = ended(0)
-    }
-
-    /// - Parameter options: Those of waitpid(2).
-    /// - Returns: `nil` if it runs.
-    private func ended(_ options: Int32) -> CommandEnd? {
-        var status: Int32 = 0
-        while true {
-            let found = waitpid(process, &status, options)
-            if found == 0 { return nil }
-            if found < 0, errno == EINTR { continue }
-            // ECHILD: its status was collected elsewhere.
-            return CommandEnd(waitStatus: found < 0 ? 0 : status)
-        }
+        _ = CommandEnd(of: process, 0)
     }
 }
