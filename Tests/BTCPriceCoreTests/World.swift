@@ -138,8 +138,8 @@ func cached(_ value: String, age: Duration = .seconds(3600), positions: [KeptPos
 
 extension PriceEngine {
     /// The number of callers that wait for the round in progress of the first currency, including the tick; 0 if there is none.
-    var callersWaiting: Int { first.shared?.waiters.count ?? 0 }
-    func callersWaiting(for currency: Currency) -> Int { tracked(currency)?.shared?.waiters.count ?? 0 }
+    var callersWaiting: Int { first.shared?.task.callers ?? 0 }
+    func callersWaiting(for currency: Currency) -> Int { tracked(currency)?.shared?.task.callers ?? 0 }
 
     /// The markets of the first currency with a valid observation.
     var observedMarkets: Set<Market> { Set(first.tracker.book.newest.map(\.market)) }

@@ -3,31 +3,27 @@ extension PriceEngine {
     func join(
         _ tracked: TrackedCurrency, _ requester: Requester, deadline: ContinuousClock.Instant
     ) async -> Result<PriceState, FetchFailure> {
-        guard !Task.isCancelled, tracked.isKept else { return .failure(.cancelled) }
-        let id = if let shared = tracked.shared { shared.id } else { start(tracked, requester, deadline: deadline) }
-        lastID += 1
-        let waiter = lastID
-        return await withTaskCancellationHandler {
-            // A closure is on the actor only if it uses `self`.
-            await withCheckedContinuation { self.enter($0, waiter, tracked, isTick: requester == .tick) }
-        } onCancel: {
-            Task { await self.leave(id, waiter) }
+        while !Task.isCancelled, tracked.isKept {
+            let task = (tracked.shared ?? start(tracked, requester, deadline: deadline)).task
+            if requester == .tick { tracked.shared?.ticks += 1 }
+            let answer = await task.value()
+            if let answer { return answer }
+            if requester == .tick, tracked.shared?.task === task { tracked.shared?.ticks -= 1 }
+            // The last of the callers before may have left meanwhile: then another round begins.
         }
+        return .failure(.cancelled)
     }
 
-    private func enter(
-        _ waiting: TrackedCurrency.SharedRound.Waiter, _ id: Int, _ tracked: TrackedCurrency, isTick: Bool
-    ) {
-        tracked.shared?.waiters[id] = waiting
-        if isTick { tracked.shared?.tick = id }
-    }
-
-    private func start(_ tracked: TrackedCurrency, _ requester: Requester, deadline: ContinuousClock.Instant) -> Int {
-        lastID += 1
-        let (id, currency) = (lastID, tracked.currency)
-        let task = Task(executorPreference: executor) { await self.run(currency, id, requester, deadline: deadline) }
-        tracked.shared = TrackedCurrency.SharedRound(id: id, began: clock.now, requester: requester, task: task)
-        return id
+    private func start(
+        _ tracked: TrackedCurrency, _ requester: Requester, deadline: ContinuousClock.Instant
+    ) -> TrackedCurrency.SharedRound {
+        let currency = tracked.currency
+        let task = RoundTask(on: executor) {
+            await self.run(currency, $0, requester, deadline: deadline)
+        }
+        let round = TrackedCurrency.SharedRound(began: clock.now, requester: requester, task: task)
+        tracked.shared = round
+        return round
     }
 
     func round(of tracked: TrackedCurrency) -> Round {
@@ -78,17 +74,20 @@ extension PriceEngine {
     }
 
     /// One round: selects, polls what the selector needs, and selects again.
-    private func run(_ currency: Currency, _ id: Int, _ requester: Requester, deadline: ContinuousClock.Instant) async {
-        guard let tracked = tracked(currency), tracked.shared?.id == id else { return }
+    private func run(
+        _ currency: Currency, _ task: RoundTask, _ requester: Requester,
+        deadline: ContinuousClock.Instant
+    ) async {
+        guard let tracked = tracked(currency), tracked.shared?.task === task else { return }
         var plan = tracked.plan
         await awaitOther(tracked, requester, deadline: deadline)
         var round = round(of: tracked)
         while tracked.isKept {
             // A tick may have joined a client's round.
-            round.isTick = tracked.shared?.id == id && tracked.shared?.tick != nil
+            round.isTick = tracked.shared.map { $0.task === task && $0.isTick } == true
             switch tracked.tracker.select(round) {
             case .decided(let decision, let belief):
-                return finish(tracked, id, .success((decision, belief, round)))
+                return finish(tracked, task, .success((decision, belief, round)))
             case .needs(let need):
                 let result: PollResult
                 do throws(FetchFailure) {
@@ -103,7 +102,7 @@ extension PriceEngine {
                         round = self.round(of: tracked)
                         continue
                     }
-                    if error.isCancelled || need.purpose == .price { return finish(tracked, id, .failure(error)) }
+                    if error.isCancelled || need.purpose == .price { return finish(tracked, task, .failure(error)) }
                     result = PollResult(failures: error.failures, skipped: error.skipped)
                 }
                 tracked.tracker.add(result, to: &round)
@@ -114,12 +113,13 @@ extension PriceEngine {
 
     /// Applies a result once, however many callers waited for it.
     private func finish(
-        _ tracked: TrackedCurrency, _ id: Int, _ result: Result<(Decision, Belief, Round), FetchFailure>
+        _ tracked: TrackedCurrency, _ task: RoundTask,
+        _ result: Result<(Decision, Belief, Round), FetchFailure>
     ) {
         // The round may have been given up meanwhile, and another one begun.
-        guard let finished = tracked.shared, finished.id == id else { return }
+        guard let finished = tracked.shared, finished.task === task else { return }
         tracked.shared = nil
-        let isTick = counts(result, finished.requester, tracked) && finished.tick != nil
+        let isTick = counts(result, finished.requester, tracked) && finished.isTick
         let actions: PriceTracker.Actions
         switch result {
         case .success(let (decision, belief, round)):
@@ -142,7 +142,7 @@ extension PriceEngine {
         } else {
             tracked.last = (finished.began, nil)
         }
-        for waiter in finished.waiters.values { waiter.resume(returning: answer) }
+        task.finish(answer)
         let waiting = tracked.waiting
         tracked.waiting = [:]
         for (price, source) in waiting.values { received(.price(price), from: source) }
@@ -156,18 +156,6 @@ extension PriceEngine {
             return true
         }
         return !failure.failures.isEmpty || failure.isCancelled
-    }
-
-    private func leave(_ id: Int, _ waiter: Int) {
-        guard let tracked = tracked.first(where: { $0.shared?.id == id }),
-            let leaving = tracked.shared?.waiters.removeValue(forKey: waiter)
-        else { return }
-        if tracked.shared?.tick == waiter { tracked.shared?.tick = nil }
-        leaving.resume(returning: .failure(.cancelled))
-        guard tracked.shared?.waiters.isEmpty == true else { return }
-        // The next caller must not join a round that was given up.
-        tracked.shared?.task.cancel()
-        tracked.shared = nil
     }
 
     // MARK: - Fetches

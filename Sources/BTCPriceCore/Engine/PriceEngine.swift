@@ -20,8 +20,6 @@ package actor PriceEngine: TickTarget {
     private let history: PriceHistory?
     private let report: Report
     var rates = ReferenceRates()
-    /// The last number of a round or of a caller that waits for one.
-    var lastID = 0
     let now: TimeSource
     private let jitter: @Sendable () -> Double
     var feedsRun = false

@@ -2,21 +2,19 @@
 final class TrackedCurrency {
     /// A round in progress, and its callers.
     struct SharedRound {
-        typealias Waiter = CheckedContinuation<Result<PriceState, FetchFailure>, Never>
-
-        let id: Int
         let began: ContinuousClock.Instant
         let requester: Requester
-        let task: Task<Void, Never>
-        var waiters: [Int: Waiter] = [:]
-        /// The waiter that is the tick, if it is among them.
-        var tick: Int?
+        let task: RoundTask
+        /// How many of its callers are ticks. After a pause, the next tick may come before the last one has left.
+        var ticks = 0
+
+        var isTick: Bool { ticks > 0 }
     }
 
     let currency: Currency
     var plan: CurrencyPlan
     var tracker: PriceTracker
-    var shared: SharedRound?
+    private var lastShared: SharedRound?
     /// The last round that ended: when it began, and why it had no price.
     var last: (began: ContinuousClock.Instant, failure: FetchFailure?)?
     /// Whether the configuration still contains it. If not, a round that was in progress has no effect.
@@ -83,6 +81,12 @@ final class TrackedCurrency {
         change.take()?.cancel()
     }
 
+    /// The round in progress. One that was given up is none: the next caller must not join it.
+    var shared: SharedRound? {
+        get { lastShared?.task.isOver == false ? lastShared : nil }
+        set { lastShared = newValue }
+    }
+
     /// The markets other than the shown one; `nil` if there is no current price.
     var others: [Market]? {
         let state = tracker.state
@@ -94,11 +98,11 @@ final class TrackedCurrency {
     func giveUp() {
         isKept = false
         change?.cancel()
-        guard let shared = shared.take() else { return }
-        shared.task.cancel()
-        for waiter in shared.waiters.values { waiter.resume(returning: .failure(.cancelled)) }
+        shared?.task.giveUp()
     }
 }
+
+typealias RoundTask = SharedTask<Result<PriceState, FetchFailure>>
 
 /// The current state, and the counts since the start.
 package struct TickRecord: Sendable {

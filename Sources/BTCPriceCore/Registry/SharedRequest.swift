@@ -2,14 +2,14 @@ import Synchronization
 
 /// One request for several markets of a venue. Callers share its response while it is in progress or in the venue's cache.
 package final class SharedRequest: Sendable {
-    private typealias Waiter = CheckedContinuation<Result<[LoadedPrice], PriceLoadingError>, Never>
+    private typealias Response = Result<[LoadedPrice], PriceLoadingError>
 
     private struct State {
-        var task: Task<Void, Never>?
-        var waiters: [UInt64: Waiter] = [:]
-        var lastID: UInt64 = 0
+        var task: SharedTask<Response>?
         /// How the last request ended, and when.
-        var last: (result: Result<[LoadedPrice], PriceLoadingError>, at: BootTime)?
+        var last: (response: Response, at: BootTime)?
+
+        var isInProgress: Bool { task?.isOver == false }
     }
 
     private let request: @Sendable () async throws(PriceLoadingError) -> [LoadedPrice]
@@ -30,79 +30,58 @@ package final class SharedRequest: Sendable {
     /// Whether ``load(after:)`` would send a request.
     package func isNeeded(after boottime: BootTime) -> Bool {
         let present = now().boottime
-        return state.withLock { $0.task == nil && cached($0, after: boottime, at: present) == nil }
+        return state.withLock { !$0.isInProgress && cached($0, after: boottime, at: present) == nil }
     }
 
     /// Begins a request if none is in progress, so that the next caller does not begin another.
-    package func begin() {
-        state.withLock { state in
-            if state.task == nil { state.task = Task { await self.run() } }
-        }
+    package func begin() { state.withLock { _ = current(&$0) } }
+
+    private func current(_ state: inout State) -> SharedTask<Response> {
+        if let task = state.task, !task.isOver { return task }
+        let task = SharedTask<Response> { await self.run($0) }
+        state.task = task
+        return task
     }
 
     /// The prices of all its markets. Cancelling the task of the last caller ends the request.
     /// - Parameter boottime: When the response that the caller already has arrived. It wants a newer one.
     package func load(after boottime: BootTime) async throws(PriceLoadingError) -> [LoadedPrice] {
-        let present = now().boottime
-        let (known, id) = state.withLock { state in
-            state.lastID += 1
-            return (state.task == nil ? cached(state, after: boottime, at: present) : nil, state.lastID)
-        }
-        if let known { return try known.get() }
-        let result = await withTaskCancellationHandler {
-            await withCheckedContinuation { (waiter: Waiter) in
-                let isCancelled = state.withLock { state in
-                    if Task.isCancelled { return true }
-                    state.waiters[id] = waiter
-                    if state.task == nil { state.task = Task { await self.run() } }
-                    return false
-                }
-                if isCancelled { waiter.resume(returning: .failure(.cancelled)) }
+        while !Task.isCancelled {
+            let present = now().boottime
+            let (known, task) = state.withLock { state in
+                let known = state.isInProgress ? nil : cached(state, after: boottime, at: present)
+                return (known, known == nil ? current(&state) : nil)
             }
-        } onCancel: {
-            let leaving = state.withLock { state in
-                let waiter = state.waiters.removeValue(forKey: id)
-                if waiter != nil, state.waiters.isEmpty { state.task?.cancel() }
-                return waiter
-            }
-            leaving?.resume(returning: .failure(.cancelled))
+            // The last of the callers before may leave meanwhile: then another request begins.
+            if let response = if let task { await task.value() } else { known } { return try response.get() }
         }
-        return try result.get()
+        throw .cancelled
     }
 
-    private func run() async {
-        var result: Result<[LoadedPrice], PriceLoadingError>
+    private func run(_ task: SharedTask<Response>) async {
+        var response: Response
         do throws(PriceLoadingError) {
-            result = .success(try await request())
+            response = .success(try await request())
         } catch {
-            result = .failure(error)
+            response = .failure(error)
         }
         let present = now()
-        if case .success(var prices) = result {
+        if case .success(var prices) = response {
             for index in prices.indices { prices[index].observed = present }
-            result = .success(prices)
+            response = .success(prices)
         }
-        // A caller joined after the last one had cancelled the request. It gets a timeout, so that it goes on to its next source.
-        if case .failure(.cancelled) = result { result = .failure(.timedOut(after: nil)) }
-        let waiters = state.withLock { state in
-            state.task = nil
-            state.last = (result, present.boottime)
-            defer { state.waiters = [:] }
-            return Array(state.waiters.values)
-        }
-        for waiter in waiters { waiter.resume(returning: result) }
+        state.withLock { if !task.isOver { $0.last = (response, present.boottime) } }
+        task.finish(response)
     }
 
-    /// The result of the last request, if it still applies: a response that the venue would repeat, or a failure from just now.
-    private func cached(
-        _ state: borrowing State, after boottime: BootTime, at now: BootTime
-    ) -> Result<[LoadedPrice], PriceLoadingError>? {
+    /// The response to the last request, if it still applies: one that the venue would repeat, or a failure from just now.
+    private func cached(_ state: borrowing State, after boottime: BootTime, at now: BootTime) -> Response? {
         guard let last = state.last, last.at > boottime else { return nil }
-        switch last.result {
-        case .success: return now - last.at < cacheTime ? last.result : nil
+        switch last.response {
+        case .success: return now - last.at < cacheTime ? last.response : nil
         // Each caller decides whether it is sent again.
         case .failure(.connectionClosed): return nil
-        case .failure: return now - last.at < Self.moment ? last.result : nil
+        case .failure: return now - last.at < Self.moment ? last.response : nil
         }
     }
 
