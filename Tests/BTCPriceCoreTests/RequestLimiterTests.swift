@@ -10,7 +10,7 @@ extension RequestLimiter {
     }
 }
 
-@Suite struct LimiterTests {
+@Suite struct RequestLimiterTests {
     static let limits: [(name: String, limits: [RequestLimit])] = [
         ("3000 a minute", [RequestLimit(3000, per: .seconds(60))]),
         ("10 a second", [RequestLimit(10, per: .seconds(1))]),
@@ -116,7 +116,7 @@ extension RequestLimiter {
 }
 
 /// Who gets how much of a limit, if several requesters want as much as they can get.
-@Suite struct ShareTests {
+@Suite struct RequestSharesTests {
     /// A source, and what its ticks need of it.
     struct Source: Sendable, CustomTestStringConvertible {
         let name: String
@@ -232,31 +232,5 @@ extension RequestLimiter {
             if flood.count > 1 { #expect(clients - candles <= 5 + clients / 5, note) }
             #expect(outcome.served.keys.contains { flood.contains($0) } || flood == [.observer], note)
         }
-    }
-}
-
-@Suite struct LatencyTests {
-    @Test func `percentiles are computed from the newest responses, by nearest rank`() {
-        var window = LatencyWindow()
-        #expect(window.percentile(50) == nil)
-        for value in 1...100 { window.add(.milliseconds(value)) }
-        #expect(window.percentile(50) == .milliseconds(50))
-        #expect(window.percentile(99) == .milliseconds(99))
-        #expect(window.percentile(100) == .milliseconds(100))
-        #expect(window.percentile(0) == .milliseconds(1))
-        for _ in 0..<128 { window.add(.milliseconds(7)) }
-        #expect(window.percentile(100) == .milliseconds(7))
-        #expect(window.count == 128)
-    }
-}
-
-@Suite struct TimestampTextTests {
-    @Test(arguments: [
-        (0, "1970-01-01 00:00:00 UTC"), (-1, "1969-12-31 23:59:59 UTC"), (951_868_799_999, "2000-02-29 23:59:59 UTC"),
-        (951_868_800_000, "2000-03-01 00:00:00 UTC"), (4_107_542_399_000, "2100-02-28 23:59:59 UTC"),
-        (4_107_542_400_000, "2100-03-01 00:00:00 UTC"), (1_724_596_200_000, "2024-08-25 14:30:00 UTC"),
-    ])
-    func `a time is written in UTC`(milliseconds: Int64, text: String) {
-        #expect(Timestamp(milliseconds: milliseconds).utcText == text)
     }
 }

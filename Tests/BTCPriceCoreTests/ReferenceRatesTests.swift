@@ -3,7 +3,7 @@ import Testing
 
 @testable import BTCPriceCore
 
-@Suite struct ReferenceRateTests {
+@Suite struct ReferenceRatesTests {
     /// Friday, 2026-11-20.
     private static let friday = Timestamp(milliseconds: 1_795_132_800_000)
 
@@ -171,51 +171,5 @@ import Testing
         #expect(rate(rates) == "no source has a reference rate of CZK")
         #expect(rate(rates, "HUF") == "no source has a reference rate of HUF")
         #expect(rate(rates, "PLN") == "4.3 ecb 2026-11-20")
-    }
-}
-
-/// A currency whose first price no second market confirms.
-@Suite struct PlausibilityTests {
-    private static let korunas = Market("coinmate", "BTC/CZK")
-    private static let others = [korunas, Market("other", "BTC/CZK"), Market("third", "BTC/CZK")]
-    private static let czk = Currency(rawValue: "CZK") ?? .usd
-
-    private func rounds(_ prices: [String], rate: String = "21.3") -> Rounds {
-        let markets = Array(Self.others.prefix(prices.count))
-        let rounds = Rounds(markets, currency: Self.czk, belief: Belief())
-        rounds.prices = Dictionary(uniqueKeysWithValues: zip(markets, prices))
-        let dollars = OtherCurrency(currency: .usd, log: price("110000").logarithm, at: Rounds.time(0).boottime)
-        rounds.expected = ExpectedPrice(
-            dollars,
-            ReferenceRate(value: price(rate), source: "ecb", date: Rounds.time(0).wall, isConfirmed: true),
-            in: Self.czk, at: Rounds.time(0).wall)
-        return rounds
-    }
-
-    @Test(arguments: ["110000", "4700000", "1150000", "23430"])
-    func `a first price of another currency or in another unit is refused`(value: String) {
-        let rounds = rounds([value])
-        #expect(rounds.tick(at: 0)?.text == "rejected coinmate")
-        #expect(rounds.lastActions.failure?.description.contains("is far from CZK 2,343,000.00") == true)
-    }
-
-    @Test(arguments: ["2343000", "1250000", "4600000"])
-    func `a first price within a factor of two is shown`(value: String) {
-        #expect(rounds([value]).tick(at: 0)?.text == "\(value) coinmate unconfirmed")
-    }
-
-    @Test func `two markets that agree are right, and the rate is wrong`() {
-        #expect(rounds(["2343000", "2343100"], rate: "213").tick(at: 0)?.text == "2343000 coinmate confirmed")
-    }
-
-    @Test func `one of three that is off by ten is not shown, and its neighbours are`() {
-        let shown = rounds(["234300", "2343000", "2343100"])
-        #expect(shown.tick(at: 0)?.quote?.value == 2_343_000)
-        let last = rounds(["2343000", "2343100", "23430000"])
-        #expect(last.tick(at: 0)?.text == "2343000 coinmate confirmed")
-    }
-
-    @Test func `of two that contradict each other the plausible one is shown`() {
-        #expect(rounds(["2343000", "110000"]).tick(at: 0)?.text == "2343000 coinmate unconfirmed")
     }
 }

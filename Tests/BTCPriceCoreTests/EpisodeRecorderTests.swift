@@ -20,7 +20,7 @@ private final class MemoryEpisodes: EpisodeArchive {
     }
 }
 
-@Suite struct EpisodeTests {
+@Suite struct EpisodeRecorderTests {
     private let outage = Episode.Subject(.outage, .usd)
     private let failed = Episode.Subject(.failed, .usd, source: "kraken")
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import BTCPriceCore
 
-@Suite(.timeLimit(.minutes(3))) struct KeeperTests {
+@Suite(.timeLimit(.minutes(3))) struct PriceEngineTests {
     @Test func `clients and the tick share one fetch`() async throws {
         let world = World()
         await world.ticker.start()
@@ -222,5 +222,60 @@ import Testing
 extension Result {
     var failure: Failure? {
         if case .failure(let error) = self { error } else { nil }
+    }
+}
+
+/// The changes of a reload while the ticks run.
+@Suite struct ChangeTests {
+    @Test func `a new interval applies after the running tick, and no tick is lost`() async {
+        let world = World()
+        await world.ticker.start()
+        await world.primary.isAsked()
+        await world.ticker.change([.init(.usd, .seconds(5))])
+        world.primary.answer("68901.23")
+        #expect(await world.nextTick().freshness == .fresh, "the tick under way goes on")
+        await world.clock.timer(at: .seconds(5))
+        // During a wait, a shorter interval applies at once.
+        world.clock.advance(to: .seconds(2))
+        await world.ticker.change([.init(.usd, .seconds(1))])
+        #expect(await world.tick("68902").ticks.number == 2)
+        await world.clock.timer(at: .seconds(3))
+        await world.ticker.stop()
+    }
+
+    @Test(arguments: [true, false])
+    func `a ban that comes in after a reload counts if the address is the same`(isSame: Bool) async {
+        let world = World()
+        await world.ticker.start()
+        await world.primary.isAsked()
+        let sources = [
+            FetchLatestPrice(
+                loader: world.primary, address: isSame ? "https://binance" : "https://mirror",
+                timeout: .milliseconds(800), hedge: .milliseconds(400))
+        ]
+        await world.engine.apply([CurrencyPlan(.usd, sources, interval: .seconds(1))], budget: .seconds(1))
+        world.primary.fail(.rateLimited("HTTP 429", retryAfter: .seconds(60)))
+        // The fallback is not configured any more. A source at another address is requested in the same tick.
+        if isSame {
+            #expect(await world.nextTick().failure?.contains("rate limited") == true)
+        } else {
+            #expect(await world.tick("68901.23").freshness == .fresh)
+        }
+        let registry = await world.engine.registry
+        #expect(registry.isCoolingDown(.binance, at: world.now().boottime) == isSame)
+        #expect(world.store.cooldowns.isEmpty != isSame)
+        #expect(world.fallback.asks == 0)
+        await world.ticker.stop()
+    }
+
+    @Test func `the ticks stop before a sleep, and the first one after it is at once`() async {
+        let setup = await TickControlTests.Setup()
+        await setup.firstTick()
+        await setup.control.suspend()
+        #expect(await setup.world.nextTick().failure == "paused")
+        await setup.control.wake()
+        await setup.nextTick("68950")
+        #expect(await setup.control.ticking == .running)
+        await setup.world.ticker.stop()
     }
 }
