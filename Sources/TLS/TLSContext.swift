@@ -5,7 +5,7 @@ import Glibc
 /// least, without renegotiation.
 ///
 /// A client's connections, which share its sessions, are on one event loop.
-// The pointer is constant, and OpenSSL's reference count is atomic. The sessions are accessed on the event loop's thread only.
+// The pointer is constant, and OpenSSL's reference count is atomic. The rest is accessed on the event loop's thread only.
 package final class TLSContext: @unchecked Sendable {
     /// Who a client expects. Its certificate must show it (RFC 9525).
     package enum Peer: Hashable, Sendable {
@@ -17,6 +17,7 @@ package final class TLSContext: @unchecked Sendable {
     let pointer: OpaquePointer
     /// A session of each server, which makes its next handshake shorter. Each is used once (RFC 8446, appendix C.4).
     private var sessions: [Peer: OpaquePointer] = [:]
+    private var hasUnreadFile = false
     /// The number of servers whose sessions are kept.
     private static let mostSessions = 100
     /// For how long a session is kept, in seconds. The certificate is not checked again meanwhile.
@@ -41,9 +42,10 @@ package final class TLSContext: @unchecked Sendable {
     ) throws(TLSError) -> TLSContext {
         let context = try TLSContext(TLS_client_method())
         SSL_CTX_set_verify(context.pointer, SSL_VERIFY_PEER, nil)
-        // A file would be read whole, 0.9 MB of memory, when the context is made.
+        // A file would be read whole, 0.9 MB of memory, when the context is made. See ``readAuthorities()``.
+        context.hasUnreadFile = hasDirectory
         let isReady =
-            hasDirectory
+            context.hasUnreadFile
             ? SSL_CTX_set_default_verify_dir(context.pointer) : SSL_CTX_set_default_verify_paths(context.pointer)
         guard isReady == 1 else { throw .last() }
         if let file { try context.trust(file) }
@@ -56,6 +58,15 @@ package final class TLSContext: @unchecked Sendable {
             return Unmanaged<TLSHandler>.fromOpaque(handler).takeUnretainedValue().keep(session) ? 1 : 0
         }
         return context
+    }
+
+    /// Reads the system's file of authorities, if only the directory was used so far. The next handshake trusts what it has.
+    ///
+    /// Called when an authority is missing: a container is often given a file with one more, and the directory of its image.
+    func readAuthorities() {
+        guard hasUnreadFile else { return }
+        hasUnreadFile = false
+        SSL_CTX_set_default_verify_file(pointer)
     }
 
     /// Trusts the certificates in a PEM file, too.

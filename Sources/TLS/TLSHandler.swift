@@ -177,7 +177,10 @@ package final class TLSHandler: ChannelDuplexHandler {
         case SSL_ERROR_ZERO_RETURN: return .ended
         default:
             let (error, verified) = (TLSError.last(), SSL_get_verify_result(connection))
-            return .failed(verified == X509_V_OK ? error : TLSError(verifyResult: verified))
+            if verified == X509_V_OK { return .failed(error) }
+            let refusal = TLSError(verifyResult: verified)
+            if case .untrusted = refusal { tls.readAuthorities() }
+            return .failed(refusal)
         }
     }
 

@@ -40,6 +40,31 @@ def _():
         daemon.stop()
 
 
+@scenario("an authority that only the system's file has is trusted from the second request on, also after a reload")
+def _():
+    bundle = "/etc/ssl/certs/ca-certificates.crt"
+    script = 'mount --bind "$0" ' + bundle + ' && exec "$@"'
+    for added_later in (False, True):
+        exchange, place = Exchange(), Place()
+        file = tempfile.NamedTemporaryFile("w", suffix=".crt")
+        atexit.register(file.close)
+        file.write(open(bundle).read())
+        authority = open(exchange.authority).read()
+        if not added_later:
+            file.write(authority)
+        file.flush()
+        daemon = Daemon(place, {"binance": exchange.url}, sources=["binance"], environment={"SSL_CERT_FILE": None, "SSL_CERT_DIR": None},
+                        prefix=["unshare", "--mount", "sh", "-c", script, file.name])
+        if added_later:
+            exchange.expect(place, daemon, "TLS: its certificate is not from a trusted authority")
+            file.write(authority)
+            file.flush()
+            daemon.process.send_signal(signal.SIGHUP)
+            equal(btcctl(place, "retry").status, 0)
+        exchange.expect(place, daemon)
+        daemon.stop()
+
+
 @scenario("a name needs a certificate for that name, not one for its address")
 def _():
     for name, refused in (("localhost", None), ("127.0.0.1", ANOTHER_HOST)):
