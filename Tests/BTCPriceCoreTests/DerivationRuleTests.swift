@@ -195,6 +195,15 @@ final class EuroWorld: Sendable {
         #expect(state.failure?.contains("far from the last price of a market") == true, "\(state.failure ?? "")")
     }
 
+    @Test func `that a newer rate is not believed is told at once, and not only at the next tick`() async {
+        let world = await EuroWorld(.always, sources: ["ecb"])
+        #expect(await world.tick().standing.warning == nil)
+        #expect(await world.take("50", by: "ecb") == [EuroWorld.czk])
+        for _ in 0..<10_000 where await world.state.standing.warning == nil { await Task.yield() }
+        #expect(await world.state.standing.warning?.contains("newest reference rate of ecb is 50") == true)
+        #expect(await world.state.ticks.number == 1)
+    }
+
     @Test(arguments: [(5, false), (6, true), (8, true), (9, nil)] as [(Int64, Bool?)])
     func `an old rate is used with a warning, and a very old one is not used`(days: Int64, warns: Bool?) async {
         let world = await EuroWorld(.always, rate: nil)
