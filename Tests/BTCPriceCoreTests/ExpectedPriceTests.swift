@@ -44,6 +44,22 @@ import Testing
         #expect(last.tick(at: 0)?.text == "2343000 coinmate confirmed")
     }
 
+    @Test func `a lone market that slides away from what is implied is shown once it stands, with what contradicts it`()
+    {
+        let rounds = rounds(["2343000"])
+        rounds.other = OtherCurrency(currency: .usd, log: price("110000").logarithm, at: Rounds.time(0).boottime)
+        for second in 0..<70 { _ = rounds.tick(at: Double(second)) }
+        var value = 2_343_000.0
+        for second in 70..<80 {
+            value *= 1.02
+            rounds.prices[Self.korunas] = "\(Int(value))"
+            #expect(rounds.tick(at: Double(second))?.quote == nil)
+        }
+        #expect(rounds.tick(at: 80)?.quote == nil)
+        #expect(rounds.tick(at: 81)?.text == "\(Int(value)) coinmate unconfirmed")
+        #expect(rounds.lastActions.publish?.standing.warning?.contains("BTC/USD and the rate of ecb") == true)
+    }
+
     @Test func `of two that contradict each other the plausible one is shown`() {
         #expect(rounds(["2343000", "110000"]).tick(at: 0)?.text == "2343000 coinmate unconfirmed")
     }

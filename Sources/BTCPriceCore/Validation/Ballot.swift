@@ -210,17 +210,12 @@ struct Ballot {
         // The only source may be a peer, whose own vote has already confirmed it.
         let statement = isOnlySource ? price.origin?.confirmation : nil
         if isFirst {
-            return wasContradicted
-                ? wait(&belief) : show(price, statement == .confirmed ? .confirmed : .unconfirmed, &belief)
+            if wasContradicted { return wait(&belief) }
+            return statement == .confirmed ? show(price, .confirmed, &belief) : doubted(&belief)
         }
         if isJump { return isExplained ? show(price, .single, &belief) : wait(&belief) }
         let others = claims.contradicting(price)
-        let opinion = others.isEmpty ? opinion : nil
-        if opinion != nil || !others.isEmpty {
-            var decision = show(price, .unconfirmed, &belief)
-            decision.split = Split(shown: [price], others: others, opinion: opinion, isOld: true)
-            return decision
-        }
+        if opinion != nil || !others.isEmpty { return doubted(by: others, &belief) }
         if claims.isSupported(price) { return show(price, .confirmed, &belief) }
         let wasDoubted =
             statement != .confirmed
@@ -229,6 +224,17 @@ struct Ballot {
             wasDoubted || price.isUnconfirmed || isUncompared || isFalseticker || claims.isDisowned(price.market)
             || claims.book.isAhead(price.market)
         return show(price, isDoubted ? .unconfirmed : statement ?? .single, &belief)
+    }
+
+    /// Shows the price as unconfirmed, with what contradicts it.
+    /// - Parameter others: Other markets that contradict it.
+    private func doubted(by others: [MarketObservation] = [], _ belief: inout Belief) -> Decision {
+        let opinion = others.isEmpty ? opinion : nil
+        var decision = show(price, .unconfirmed, &belief)
+        if opinion != nil || !others.isEmpty {
+            decision.split = Split(shown: [price], others: others, opinion: opinion, isOld: true)
+        }
+        return decision
     }
 
     /// Whether the configuration has no other exchange.
@@ -279,7 +285,7 @@ struct Ballot {
         var reason = "\(claims.describe(price)), and no second source could confirm it"
         guard round.isTick else { return withheld(reason) }
         let jump = wasContradicted ? nil : pendingJump
-        if let jump, jump.ticks >= Vote.Bounds.ticks { return show(price, .unconfirmed, &belief) }
+        if let jump, jump.ticks >= Vote.Bounds.ticks { return doubted(&belief) }
         reason +=
             jump.map {
                 "; it will be shown after \(Vote.Bounds.ticks) ticks in agreement (\($0.ticks) of \(Vote.Bounds.ticks))"
@@ -292,9 +298,10 @@ struct Ballot {
     private var pendingJump: PendingJump {
         let before = claims.belief.pending.flatMap { same -> PendingJump? in
             guard same.market == price.market else { return nil }
-            // A sliding exchange rate goes on in one direction for minutes; a bad print comes back.
+            // A sliding exchange rate goes on in one direction for minutes; a bad print comes back. A market that slides away from what is
+            // implied is not believed before it stands.
             let goesOn =
-                round.other != nil
+                round.other != nil && opinion == nil
                 && claims.belief.reference.map { (price.log - same.log) * (same.log - $0.readLog) > 0 } ?? false
             return goesOn || abs(price.log - same.log) <= Self.jump(after: price.at - same.at) ? same : nil
         }
