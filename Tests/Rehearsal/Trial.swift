@@ -620,6 +620,8 @@ extension Trial {
 
 /// Runs all trials, the one with an id, or those whose names have a prefix.
 func rehearseTrials(_ trials: [Trial] = Trial.all, on clock: VirtualClock, prefix: String) async throws {
+    let named = trials.filter { $0.id == prefix }
+    let chosen = named.isEmpty ? chosen(trials, "trial", prefix: prefix, name: \.name) : named
     print(
         [
             "trial", "sure & >1 % s", "sure & beyond ± s", ">1 % s", "unconfirmed s", "stale s", "single s",
@@ -628,8 +630,6 @@ func rehearseTrials(_ trials: [Trial] = Trial.all, on clock: VirtualClock, prefi
             "± contains when read %", "± median %", "95 % within × ±", "after the lie unconf/stale/wrong",
             "bad minutes sure+doubtful", "worst sure minute %", "day high or low off %", "requests",
         ].joined(separator: " | "))
-    var chosen = trials.filter { $0.id == prefix }
-    if chosen.isEmpty { chosen = trials.filter { $0.name.hasPrefix(prefix) } }
     var missing: [String] = []
     for trial in chosen where try await trial.run(on: clock) { missing.append(trial.id) }
     let names = missing.isEmpty ? "" : ": " + missing.joined(separator: "; ")
@@ -652,7 +652,8 @@ struct Wanted {
     var confirmationChanges: Int?
     /// The largest error of a sure price, in percent.
     var worst: Double?
-    /// How often the uncertainty contains the honest middle at least, in percent of the seconds.
+    /// How often the uncertainty contains the honest middle at least, in percent of the seconds in which it is stated; `nil` for 90 if it
+    /// is stated at all.
     var contains: Double?
     /// The largest median of the uncertainty, in percent of the price.
     var width: Double?
@@ -674,10 +675,12 @@ struct Wanted {
         atMost(sourceChanges.map(Double.init), Double(figures.changes), "changes of the source")
         atMost(confirmationChanges.map(Double.init), Double(figures.turns), "changes of the confirmation")
         atMost(worst, figures.worstSure * 100, "largest error of a sure price in percent")
-        if let contains, figures.contains.map({ $0 < contains }) ?? true {
-            let found = figures.contains.map { "contains the honest middle in \(text($0)) %" } ?? "is not stated"
-            misses.append("the uncertainty \(found), wanted at least \(text(contains)) %")
+        let least = contains ?? 90
+        if let found = figures.contains, found < least {
+            misses.append(
+                "the uncertainty contains the honest middle in \(text(found)) % of the seconds, wanted \(text(least))")
         }
+        if figures.contains == nil, contains != nil { misses.append("no uncertainty is stated") }
         atMost(width, figures.width, "median of the uncertainty in percent")
         atMost(day, off, "error of the day's high or low in percent")
         atMost(requests.map(Double.init), Double(made), "requests")

@@ -318,6 +318,9 @@ extension Trial {
                 $0.rates = [(0, 1, 4, 2)]
             }, say: alone(0.1, over: 600)),
         lie(
+            "J16 CHF slides to twice its price in 100 s", seconds: 2000, end: 1700,
+            with: { franc(&$0, interval: 1) }, say: alone(1, over: 100, until: 1700)),
+        lie(
             "J14 CHF slides 10 % in 10 min while the dollar's sources are down", seconds: 3000, end: 1700,
             with: { franc(&$0) },
             say: { q in
@@ -511,6 +514,8 @@ extension Trial {
         "J3": Wanted(sureAndWrong: 190_000, stale: 0, worst: 5.5),
         // The older the rate, the more.
         "J6": Wanted(sureAndWrong: 220, stale: 0),
+        // When it comes back by half, that waits for three ticks that agree.
+        "J16": Wanted(stale: 4, sourceChanges: 4),
         "J14": Wanted(sureAndWrong: 200, stale: 0),
         "J8": Wanted(stale: 0, unconfirmed: 0, sourceChanges: 0, confirmationChanges: 0),
         "J13": Wanted(stale: 0, unconfirmed: 0, sourceChanges: 0, confirmationChanges: 0),
@@ -551,7 +556,7 @@ extension Trial {
         "U primary, wild": Wanted(
             stale: 0, unconfirmed: 0, sourceChanges: 0, contains: 93, width: 0.266, requests: 5311),
         "U primary, two sources": Wanted(
-            stale: 0, unconfirmed: 0, sourceChanges: 0, contains: 93, width: 0.06, requests: 4574),
+            stale: 0, unconfirmed: 0, sourceChanges: 0, contains: 93, width: 0.07, requests: 4574),
         "U primary, thin 20 s": Wanted(
             stale: 0, unconfirmed: 0, sourceChanges: 0, contains: 90, width: 0.292, requests: 4944),
         "U primary, crash 8 % in 90 s": Wanted(
@@ -575,8 +580,8 @@ extension Trial {
         "U streams, wild": Wanted(
             stale: 0, unconfirmed: 0, sourceChanges: 0, contains: 93, width: 0.08, requests: 2657),
         "U EUR, calm": Wanted(stale: 0, unconfirmed: 0, sourceChanges: 0, contains: 93, width: 0.04, requests: 6160),
-        "U EUR, moving": Wanted(stale: 0, unconfirmed: 0, sourceChanges: 0, contains: 93, width: 0.151, requests: 6160),
-        "U EUR, wild": Wanted(stale: 0, unconfirmed: 0, sourceChanges: 0, contains: 93, width: 0.721, requests: 6190),
+        "U EUR, moving": Wanted(stale: 0, unconfirmed: 0, sourceChanges: 0, contains: 93, width: 0.16, requests: 6160),
+        "U EUR, wild": Wanted(stale: 0, unconfirmed: 0, sourceChanges: 0, contains: 93, width: 0.77, requests: 6190),
         "U CHF, moving": Wanted(stale: 0, unconfirmed: 0, sourceChanges: 0, contains: 93, width: 3, requests: 5653),
     ]
 }

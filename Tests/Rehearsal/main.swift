@@ -109,8 +109,8 @@ Task.detached {
             refuse(
                 "rehearsal", arguments[1],
                 among: [
-                    "week", "failure", "alternate", "month", "adversary", "currencies", "history", "cases", "replay",
-                    "incidents", "scenes", "trials",
+                    "week", "failure", "alternate", "month", "adversary", "currencies", "history", "moments", "cases",
+                    "replay", "incidents", "scenes", "trials",
                 ])
         }
     } catch {

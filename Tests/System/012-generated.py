@@ -31,6 +31,7 @@ def _():
     assert "no scenario has 'recovry' in its name; the nearest: " in refused(scripts / "010-scenarios.py", "recovry")
     assert "no script has the number '011'; the nearest: " in refused(scripts / "run", "010", "011")
     assert "no scene has the name 'calmm'; the nearest: calm" in (text := refused(BINARIES / "rehearsal", "scenes", "calmm")), text
+    assert "no trial has the name 'Z111'; the nearest: " in (text := refused(BINARIES / "rehearsal", "trials", "Z111")), text
     refused(BINARIES / "rehearsal", "incidents", "1999")
     refused(BINARIES / "rehearsal", "weak")
     listed = subprocess.run([scripts / "run", "--list"], capture_output=True, text=True, check=True).stdout.splitlines()

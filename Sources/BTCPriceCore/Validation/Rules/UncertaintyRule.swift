@@ -3,7 +3,8 @@ import Glibc
 /// How certain a price is: how far the middle of the markets may be from it when it is read.
 ///
 /// Three things add up: how far the shown market usually is from the middle; how far the markets differ now from where they are expected;
-/// and how far the price may have moved since its trade, up to the middle of the time until the next tick. In a doubt, it reaches to what contradicts the price.
+/// and how far the price may have moved since its trade, up to the last quarter of the time until the next tick. In a doubt, it reaches to
+/// what contradicts the price.
 enum UncertaintyRule {
     /// Nobody knows where the price is now if the shown trade is older, milliseconds.
     static let oldestTrade = Duration.seconds(30).wholeMilliseconds
@@ -62,7 +63,8 @@ enum UncertaintyRule {
             let apart = claims.level(of: other, near: own) - own
             let moved = belief.variance * Double(max(0, price.at - other.at)) / 1000
             bases.append(apart * apart > deviations * deviations * moved ? usual + apart : usual)
-            if isOther { noise += max(0, apart * apart - moved) }
+            // A single one may have drifted away more slowly than its usual distance is learned.
+            if isOther { noise += others.count == 1 ? apart * apart : max(0, apart * apart - moved) }
         }
         if !price.market.isMedian || bases.isEmpty { bases.append(basis) }
         bases.sort()
@@ -98,7 +100,7 @@ enum UncertaintyRule {
     /// The square of how far the price may move until it is read: the shown trade is old already, and older then.
     private static func moved(since price: MarketObservation, _ claims: Claims) -> Double {
         let age =
-            max(0, price.at - price.since) + (price.way == .stream ? pushed : max(1000, claims.rules.interval / 2))
+            max(0, price.at - price.since) + (price.way == .stream ? pushed : max(1000, claims.rules.interval * 3 / 4))
         return deviations * deviations * claims.belief.variance * Double(age) / 1000
     }
 
