@@ -45,6 +45,19 @@ import Testing
             + (parser.rest.isEmpty ? "" : "; then \(String(decoding: parser.rest, as: UTF8.self))")
     }
 
+    @Test func `a field's name has the characters of a token, and its value no control character`() {
+        let token = Set("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ".utf8)
+        for byte in UInt8.min...UInt8.max {
+            let name = Array("x".utf8) + [byte] + Array("y: z".utf8)
+            // A colon ends the name, and the rest is its value.
+            let isName = token.contains(byte) || byte == UInt8(ascii: ":")
+            #expect((HTTPField(name.indices, in: name.span) != nil) == isName, "\(byte)")
+            let value = Array("x: ".utf8) + [byte] + Array("z".utf8)
+            let isValue = byte >= 0x20 && byte != 0x7F || byte == 0x09
+            #expect((HTTPField(value.indices, in: value.span) != nil) == isValue, "\(byte)")
+        }
+    }
+
     @Test(arguments: [
         // The usual response, and the headers that keep or close a connection.
         ("HTTP/1.1 200 OK\nContent-Length: 2\n\nab", "200 ab; kept"),

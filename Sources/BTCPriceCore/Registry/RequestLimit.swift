@@ -94,6 +94,8 @@ struct RequestLimiter: Sendable {
     /// A tick may come this much earlier or later than expected, and waits as long for a limit, milliseconds.
     static let tickJitter: Int64 = 50
 
+    /// The minimum time between two requests at the steady pace.
+    let pace: Duration
     private var gates: [Gate]
     /// The clients' tenth of each limit.
     private var gatesOfClients: [Gate]
@@ -105,6 +107,7 @@ struct RequestLimiter: Sendable {
 
     init(_ limits: [RequestLimit]) {
         gates = limits.map(Gate.init)
+        pace = .microseconds(gates.map(\.spacing).max() ?? 0)
         gatesOfClients = limits.map { Gate($0.tenth) }
     }
 
@@ -120,11 +123,6 @@ struct RequestLimiter: Sendable {
                 gatesOfClients[index].useUp(at: lastRequest)
             }
         }
-    }
-
-    /// The minimum time between two requests at the steady pace.
-    var pace: Duration {
-        .microseconds(gates.map(\.spacing).max() ?? 0)
     }
 
     /// The earliest time at which a requester may send a request, or should ask again.
