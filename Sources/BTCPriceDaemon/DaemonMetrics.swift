@@ -100,7 +100,7 @@ struct DaemonMetrics {
 
     private var sources: [MetricFamily] {
         [
-            ofSources("source_price", "The last price of the source that was not doubted, as it was read.") {
+            ofSources("source_price", "The last price of the source, as it was read, also if others contradict it.") {
                 $0.lastPrice?.description
             },
             ofSources("source_timestamp_seconds", "When the source last gave a price, Unix time.") {

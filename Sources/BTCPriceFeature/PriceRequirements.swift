@@ -92,6 +92,9 @@ extension PriceState {
     /// Whether what is computed from the price is approximate: it is in doubt, or not current.
     var isApproximate: Bool { doubt != nil || freshness != .fresh }
 
+    /// Whether only one of several configured exchanges gave it.
+    package var isSingleOfSeveral: Bool { confirmation == .single && standing.warning != nil }
+
     /// One word for what is to be known of the price besides its age; `nil` for nothing. Of an old price, what was to be known then.
     package var doubt: String? {
         if quote == nil { return nil }

@@ -34,7 +34,14 @@ package enum PriceTexts {
     }
 
     /// A derived price: `≈ CZK 2,345,000.00`.
-    package static func derived(_ price: String) -> String { "≈ \(price)" }
+    static func derived(_ price: String) -> String { "≈ \(price)" }
+
+    /// A state's price, with the mark of a derived one: `$68,901.23`; `nil` without a price.
+    package static func money(_ state: PriceState) -> String? {
+        guard let quote = state.quote else { return nil }
+        let money = MoneyFormatter().string(from: quote.value, currency: quote.currency)
+        return state.derivation == nil ? money : derived(money)
+    }
 
     /// What a derived price is made of: `€95,610.00 × 24.527 (ecb, 2026-11-20)`.
     package static func derivation(_ derivation: Derivation) -> String {

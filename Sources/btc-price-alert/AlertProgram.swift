@@ -122,7 +122,20 @@ struct AlertProgram {
         try file { file throws(SettingsError) in try file.add(name, values) }
         say("\(name): \(alert.condition). It is in \(paths.file.path).")
         if paths.isSystem, alert.command.isEmpty { say("Only the journal tells of it: this service has no desktop.") }
+        if let kept = keptCurrencies, !kept.contains(alert.currency) {
+            say("! \(Alert.notKept(alert.currency)), only in \(kept.listed): until then it does not fire.")
+        }
         if paths.isServed != true { startService() }
+    }
+
+    /// The currencies that the daemon keeps; `nil` if it can't be asked.
+    private var keptCurrencies: [String]? {
+        do throws(ClientError) {
+            var connection = try PriceConnection(path: socket(), timeout: .seconds(2))
+            return try connection.listCurrencies().map(\.currency)
+        } catch {
+            return nil
+        }
     }
 
     /// A name that is not taken: `below-60000`, `change-5`.
@@ -204,6 +217,9 @@ struct AlertProgram {
                     + "'\(paths.journal)' shows how it ends")
         }
         var state = PriceState.empty(of: Currency(rawValue: alert.currency) ?? .usd)
+        if keptCurrencies?.contains(alert.currency) == false {
+            throw Failure(message: "\(Alert.notKept(alert.currency)): '\(name)' does not fire")
+        }
         do throws(ClientError) {
             var connection = try PriceConnection(path: socket(), timeout: .seconds(2))
             state = try connection.getPrice(in: alert.currency).state
@@ -212,8 +228,7 @@ struct AlertProgram {
         }
         let firing = Firing(
             alert: alert, moment: .seen(now.wall), isUnconfirmed: false, heldBack: 0, state: state, time: now.wall)
-        let money = state.quote.map { MoneyFormatter().string(from: $0.value, currency: $0.currency) }
-        let message = "This is a test: \(alert.condition). The price is \(money ?? "not known")."
+        let message = "This is a test: \(alert.condition). The price is \(PriceTexts.money(state) ?? "not known")."
         say(message)
         var problems: [String] = []
         if alert.notifies, let problem = firing.notify(on: DesktopNotifications("btc-priced"), message) {

@@ -81,6 +81,9 @@ struct AlertService: ~Copyable {
     private var nextSave = BootTime.min
     private var lastSave = BootTime.boot
     private var saveFailure: String?
+    /// The currencies that the daemon keeps; `nil` before it has said so.
+    private var kept: Set<String>?
+    /// Those of alerts that it does not keep, as was told.
     private var missing: Set<String> = []
 
     init(
@@ -163,6 +166,7 @@ struct AlertService: ~Copyable {
             let before = Dictionary(keeper.alerts.map { ($0.name, $0) }) { first, _ in first }
             keeper.set(content.names.compactMap { right[$0] ?? before[$0] }, names: content.names, at: now)
             problems = problems.filter { content.names.contains($0.key) }
+            tellOfMissing()
         } catch {
             logger.error("\(error); the alerts stay as they were.")
         }
@@ -225,16 +229,31 @@ struct AlertService: ~Copyable {
             isGone = false
             tell(keeper.see(message.state, interval: interval, at: now), at: now)
         case .kept(let currencies, _):
-            let absent = Set(keeper.alerts.map(\.currency)).subtracting(currencies)
-            for currency in absent.subtracting(missing).sorted() {
-                logger.warning("The daemon keeps no price in \(currency.printable): alerts in it do not fire.")
-            }
-            missing = absent
+            kept = Set(currencies)
+            tellOfMissing()
         case .gone(let error):
             if !isGone { logger.warning("The daemon can't be reached: \(error).") }
             isGone = true
             keeper.lose()
         }
+    }
+
+    /// Tells of the alerts in currencies that the daemon does not keep.
+    private mutating func tellOfMissing() {
+        guard let kept else { return }
+        for alert in keeper.alerts {
+            let problem = Alert.notKept(alert.currency)
+            if kept.contains(alert.currency) {
+                if problems[alert.name] == problem { (problems[alert.name], mustSave) = (nil, true) }
+            } else if problems[alert.name] != problem {
+                (problems[alert.name], mustSave) = (problem, true)
+            }
+        }
+        let absent = Set(keeper.alerts.map(\.currency)).subtracting(kept)
+        for currency in absent.subtracting(missing).sorted() {
+            logger.warning("\(Alert.notKept(currency)): alerts in it do not fire.")
+        }
+        missing = absent
     }
 
     private mutating func pass(at now: ObservationTime) {

@@ -66,6 +66,7 @@ final class EuroWorld: Sendable {
         #expect(state.derivation?.rate == price("24.527") && state.derivation?.rateSource == "ecb")
         #expect(state.derivation?.rateDate == World.start.wall.utc.date)
         #expect(await state.observedBoottime == world.engine.state(of: .eur)?.observedBoottime)
+        #expect(await world.engine.record(of: EuroWorld.czk)?.validated.unconfirmed == 1)
         // What a restart shows is marked, too.
         #expect(world.store.prices.last?.price.derivation == state.derivation)
     }

@@ -88,6 +88,14 @@ def _():
             equal(told(process), (0, "", ""))
             known = btcctl(daemon.place, "current", "-c", "EUR", "--json").json
             equal(known.get("error") != "usage", len(wanted) == 2, f"reload {number}: {known}")
+    # A number may be another process's by now.
+    stranger = subprocess.Popen(["sleep", "60"])
+    nowhere = ("--socket-path", f"{other.runtime}/nowhere")
+    status, _, error = told(request(*nowhere, pid=stranger.pid))
+    assert status == 1 and f"process {stranger.pid} is not signalled: it is 'sleep'" in error, (status, error)
+    equal(stranger.poll(), None)
+    stranger.kill()
+    stranger.wait()
     reloads = daemon.status()["reloads"]
     assert reloads["done"] == reloads["begun"] >= 20 and reloads["failure"] is None, reloads
     # The check finds it before the daemon is signalled.

@@ -63,6 +63,23 @@ import Testing
         #expect(report.lines.map(\.subject) == ["price", "sources", "daemon"])
     }
 
+    @Test func `sources that are all switched off come first, and no retry is advised where it can't help`() {
+        var off = failing(0, nil)
+        off.status.sourcesOff = off.sources.map(\.name)
+        for index in off.sources.indices { off.sources[index].isOff = true }
+        #expect(
+            report(off).verdict == "There is no current price: Switched off: binance, coinbase, kraken and bitstamp.")
+        var limited = failing(4, nil, kind: "rate-limited", reason: "HTTP 429")
+        for index in limited.sources.indices { limited.sources[index].use = .limited }
+        #expect(report(limited).verdict == "There is no current price: all 4 exchanges: a limit or a ban: HTTP 429")
+        for answers in [off, limited] {
+            let lines = report(answers).lines
+            #expect(lines.filter { $0.text.hasPrefix("Switched off") }.count == (answers == off ? 1 : 0))
+            #expect(!lines.contains { $0.advice?.contains("btcctl retry") == true })
+        }
+        #expect(report(failing(2, nil)).lines.contains { $0.advice?.contains("btcctl retry") == true })
+    }
+
     @Test func `a price from a simulator is said to be one`() {
         var answers = answers
         answers.status.elsewhere = ["binance", "kraken"]

@@ -50,8 +50,6 @@ package struct PriceTracker: ~Copyable, Sendable {
     private(set) var verdicts: [Market: MarketVerdict] = [:]
 
     package private(set) var state: PriceState
-    /// The last price that each source gave and that was not doubted.
-    private(set) var lastPrices: [String: Price] = [:]
     /// The last valid price, as it is to be stored.
     package private(set) var kept: CachedPrice?
 
@@ -83,6 +81,11 @@ package struct PriceTracker: ~Copyable, Sendable {
 
     /// The value of USDT; `nil` before it was measured.
     var pegRate: PegRate? { belief.peg.rate }
+
+    /// The last price that each source gave, by its name.
+    var lastPrices: [String: Price] {
+        Dictionary(book.last.map { ($0.market.venue, $0.value) }) { first, _ in first }
+    }
 
     /// How the newest price of each market arrived.
     var ways: [Market: PriceWay] { Dictionary(book.newest.map { ($0.market, $0.way) }) { first, _ in first } }
@@ -475,6 +478,7 @@ package struct PriceTracker: ~Copyable, Sendable {
         guard let derived else { return becomeStale(failure, isTick: isTick, &actions) }
         // A client's failed fetch does not replace a market's price either.
         guard isTick || state.freshness != .fresh || state.derivation != nil else { return }
+        if isTick { count(derived.price.confirmation) }
         actions.failure = nil
         let isNew = state.derivation == nil || state.freshness != .fresh
         if isNew, !isPaused {
@@ -504,7 +508,6 @@ package struct PriceTracker: ~Copyable, Sendable {
 
     private mutating func note(_ price: MarketObservation, _ actions: inout Actions) {
         let source = price.market.venue
-        lastPrices[source] = price.value
         if failing.remove(source) != nil { actions.events.append(.sourceRecovered(source)) }
     }
 

@@ -9,18 +9,20 @@ extension SourceRegistry {
         entries.indices.filter { markets.contains(entries[$0].source.market) }.enumerated().map { rank, index in
             let (source, health, venue) = (entries[index].source, entries[index].health, health(index))
             let verdict = verdicts[source.market]
+            // Of a cooldown from before this source was switched off, or from an earlier run, the reason is kept.
+            let cooldown = isCoolingDown(index, at: now.boottime) ? cooldown(index) : nil
+            let lastFailure = health.lastFailure ?? cooldown.map { ($0.since, $0.reason) }
             return SourceReport(
                 name: source.name, order: Int64(rank + 1), market: source.market.pair, address: source.address,
                 use: use(of: index, at: now.boottime, isShown: verdict == .used), verdict: verdict,
                 lastSuccess: health.lastSuccess.map { now.wallTime(of: $0.boottime) },
-                lastFailure: health.lastFailure.map { failure in
+                lastFailure: lastFailure.map { failure in
                     SourceReport.Failure(
                         at: now.wallTime(of: failure.at.boottime), kind: failure.error.kind,
                         reason: failure.error.description, cause: failure.error.cause)
                 },
                 latency: SourceReport.Latency(health.latencies), bodyBytes: health.bodyBytes.map(Int64.init),
-                cooldownUntil: isCoolingDown(index, at: now.boottime)
-                    ? cooldown(index).map { now.wallTime(of: $0.until.boottime) } : nil,
+                cooldownUntil: cooldown.map { now.wallTime(of: $0.until.boottime) },
                 requests: venue.requests,
                 limits: venue.tallies.prefix(source.venue.limits.count).map { tally in
                     SourceReport.Limit(

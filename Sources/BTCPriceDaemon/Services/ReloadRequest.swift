@@ -1,5 +1,6 @@
 import BTCPriceCore
 import BTCPriceSocket
+import Files
 import Glibc
 
 /// `btc-priced --reload`: makes a running daemon read its configuration again, and waits until it is in use. systemctl(1) returns when the
@@ -34,12 +35,19 @@ struct ReloadRequest {
     /// - Returns: Why the daemon was only signalled; `nil` if the configuration is in use.
     func run() async throws(Failure) -> String? {
         let before = status()
-        if case .success(let status) = before {
+        switch before {
+        case .success(let status):
             guard status.pid == Int64(pid) else {
                 throw .notSignalled(reason: "process \(status.pid) answers at \(socket)")
             }
             guard status.reloads != nil else {
                 throw .notSignalled(reason: "it runs on a terminal, or has an earlier version: restart it instead")
+            }
+        case .failure(let unknown):
+            // A number from a file may be another process's by now.
+            guard let name = Self.name(of: pid) else { throw .notSignalled(reason: String(cString: strerror(ESRCH))) }
+            guard name == Self.name(of: getpid()) else {
+                throw .notSignalled(reason: "it is '\(name.printable)', and no daemon can be asked: \(unknown.reason)")
             }
         }
         guard kill(pid, SIGHUP) == 0 else { throw .notSignalled(reason: String(cString: strerror(errno))) }
@@ -62,6 +70,12 @@ struct ReloadRequest {
             if kill(pid, 0) != 0 { throw .ended }
         }
         throw .timedOut
+    }
+
+    /// The name of a process, as proc(5) has it; `nil` if there is none, or it is hidden.
+    private static func name(of pid: Int32) -> String? {
+        guard let bytes = try? FileSystem.read("/proc/\(pid)/comm") else { return nil }
+        return String(decoding: bytes.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
     }
 
     private struct Unknown: Error {

@@ -29,7 +29,7 @@ struct Firing: Sendable, Hashable {
     /// - Parameter timestamps: Formats times of the past.
     func message(_ timestamps: TimestampFormatter) -> String {
         let money = { (value: Price) in MoneyFormatter().string(from: value, currency: alert.currency) }
-        let price = state.quote.map { money($0.value) }
+        let price = PriceTexts.money(state)
         var text: String
         switch alert.rule.condition {
         case .above(let bound): text = "Bitcoin \(verb) above \(money(bound))"

@@ -86,9 +86,17 @@ enum Control {
                 try Connecting.withDaemon(daemon) { connection throws(ClientError) in try connection.resume() }
                 if json { Output.line(Output.json("ticking", .string("running"))) }
             case .retry(let source):
-                let result = try Connecting.withDaemon(daemon) { connection throws(ClientError) in
-                    try connection.retry(source)
+                let result = try Connecting.withDaemon(daemon) { connection throws(ClientError) -> RetryMessage? in
+                    do throws(ClientError) {
+                        return try connection.retry(source)
+                    } catch {
+                        guard case .refused(PriceInterface.unknownSource, _) = error, let source,
+                            try connection.getStatus().sourcesOff.contains(source)
+                        else { throw error }
+                        return nil
+                    }
                 }
+                guard let result else { throw .switchedOff(source ?? "") }
                 for text in json ? [Output.json("retry", .object(result.json))] : lines(result, line.timestamps) {
                     Output.line(text)
                 }

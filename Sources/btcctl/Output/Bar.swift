@@ -115,7 +115,7 @@ extension Bar.Content {
                 + [model.reason].compactMap(\.self)).joined(separator: "\n"),
             condition: !isFresh ? .stale : model.isUnconfirmed || isDerived ? .unconfirmed : .ok,
             direction: model.trend, isDerived: isDerived,
-            isSingle: isFresh && state.confirmation == .single && state.standing.warning != nil,
+            isSingle: isFresh && state.isSingleOfSeveral,
             isInDoubt: state.doubt != nil)
     }
 }

@@ -132,8 +132,14 @@ struct Complaint: Error, Equatable {
     /// There is no price yet, or no source returned one.
     static func noPrice(_ failure: String?) -> Complaint {
         Complaint(
-            word: "noPrice", message: [PriceTexts.failed, failure].compactMap(\.self).joined(separator: " "),
+            word: "noPrice",
+            message: [PriceTexts.failed, failure.map(whole)].compactMap(\.self).joined(separator: " "),
             status: ExitStatus.noPrice)
+    }
+
+    /// Why there is no price, with what ends a pause.
+    private static func whole(_ failure: String) -> String {
+        failure == PriceState.pausedFailure ? PriceTexts.pause(.paused) : failure
     }
 
     /// - Parameter old: What the daemon has said.
@@ -147,7 +153,7 @@ struct Complaint: Error, Equatable {
             message = "The price is \(seconds) s old, older than allowed."
         }
         if let reason = old.reason {
-            message += " " + (reason == PriceState.pausedFailure ? PriceTexts.pause(.paused) : "Reason: \(reason)")
+            message += " " + (reason == PriceState.pausedFailure ? whole(reason) : "Reason: \(reason)")
         }
         return Complaint(word: "tooOld", message: message, status: ExitStatus.tooOld)
     }
@@ -196,7 +202,8 @@ struct Complaint: Error, Equatable {
 
     static func timedOut(_ timeout: Duration, what: String, _ reason: String) -> Complaint {
         Complaint(
-            word: "timedOut", message: "\(what) within \(Table.text(timeout)): \(reason)", status: ExitStatus.tooOld)
+            word: "timedOut", message: "\(what) within \(Table.text(timeout)): \(whole(reason))",
+            status: ExitStatus.tooOld)
     }
 
     static let permissionDenied = Complaint(
@@ -210,6 +217,12 @@ struct Complaint: Error, Equatable {
     static func unknownSource(_ reason: String?) -> Complaint {
         Complaint(
             word: "usage", message: "\(reason ?? "This source can't be retried or switched"). See 'btcctl sources'.",
+            status: ExitStatus.usage)
+    }
+
+    static func switchedOff(_ source: String) -> Complaint {
+        Complaint(
+            word: "usage", message: "\(source) is switched off: 'btcctl source \(source) on' switches it on.",
             status: ExitStatus.usage)
     }
 

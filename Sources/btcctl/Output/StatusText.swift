@@ -53,16 +53,15 @@ struct StatusText {
             let doubt =
                 state.freshness != .fresh
                 ? state.freshness.rawValue
-                : state.confirmation == .unconfirmed && state.derivation == nil ? "unconfirmed" : nil
+                : state.derivation == nil && (state.confirmation == .unconfirmed || state.isSingleOfSeveral)
+                    ? state.confirmation?.rawValue : nil
             return ([price(state)] + [doubt].compactMap(\.self)).joined(separator: " ")
         }
         return texts.isEmpty ? nil : texts.joined(separator: "; ")
     }
 
     private func price(_ state: PriceState) -> String {
-        guard let quote = state.quote else { return PriceTexts.placeholder }
-        let money = MoneyFormatter().string(from: quote.value, currency: quote.currency)
-        let price = state.derivation == nil ? money : PriceTexts.derived(money)
+        guard let price = PriceTexts.money(state) else { return PriceTexts.placeholder }
         return "\(price)\(Self.uncertainty(of: state, isUnicode: Output.isUnicode).map { " \($0)" } ?? "")"
     }
 

@@ -141,7 +141,11 @@ struct WhyReport {
         let isClockBlamed = groups.contains { $0.kind == .cause(.clock) }
         if let clock, isClockBlamed { addClock(clock) }
         for group in groups where group.isGeneral(least) { add(group, of: exchanges.count) }
-        add(price)
+        let isAllOff = exchanges.isEmpty && !status.sourcesOff.isEmpty
+        if isAllOff { add(off: status.sourcesOff) }
+        // An exchange that has named a time keeps it.
+        let mayRetry = !isAllOff && !groups.contains { $0.kind == .limited && $0.names.count == exchanges.count }
+        add(price, mayRetry: mayRetry)
         if let clock, !isClockBlamed { addClock(clock) }
         addProgram(findings) { $0.subject == "disk" }
         addStore(status.store)
@@ -151,9 +155,13 @@ struct WhyReport {
             add("sources", "\(exchanges.count) exchange\(exchanges.count == 1 ? "" : "s"), and none is in trouble.")
         }
         for currency in answers.currencies.dropFirst() where currency.price.state.freshness != .fresh {
+            let failure = currency.price.state.failure
+            if failure == PriceState.pausedFailure { continue }
             add(
-                "currency", "\(currency.currency): \(currency.price.state.failure ?? "no tick has finished yet")",
-                advice: "'btcctl sources -c \(currency.currency)' shows its sources.")
+                "currency", "\(currency.currency): \(failure ?? "no tick has finished yet")",
+                advice: currency.sources.isEmpty
+                    ? "It is made of another currency's price and a reference rate: see the journal, and 'btcctl status'."
+                    : "'btcctl sources -c \(currency.currency)' shows its sources.")
         }
         if let refusal = status.reloads?.failure {
             add("reload", "The last reload was refused: \(refusal)", advice: "Correct that, then reload again.")
@@ -161,11 +169,7 @@ struct WhyReport {
         // A running daemon has its own limits and judges the clock, as its status shows.
         addProgram(findings) { !["disk", "limits", "clock"].contains($0.subject) }
         addProgramFailure(findings)
-        if !status.sourcesOff.isEmpty {
-            add(
-                "sources", "Switched off: \(status.sourcesOff.listed).",
-                advice: "'btcctl source NAME on' switches it on.")
-        }
+        if !isAllOff, !status.sourcesOff.isEmpty { add(off: status.sourcesOff) }
         if let unit = findings.unit, unit.isInstalled, !unit.isDown || ["failed", "activating"].contains(unit.state) {
             add(unit, nil)
             if unit.restarts > 0, status.uptime < Self.young {
@@ -185,7 +189,12 @@ struct WhyReport {
         }
     }
 
-    private mutating func add(_ state: PriceState) {
+    private mutating func add(off sources: [String]) {
+        add("sources", "Switched off: \(sources.listed).", advice: "'btcctl source NAME on' switches it on.")
+    }
+
+    /// - Parameter mayRetry: Whether `btcctl retry` may help.
+    private mutating func add(_ state: PriceState, mayRetry: Bool) {
         let model = PriceViewModel(timestampFormatter: timestamps)
         model.show(state, at: now)
         guard state.quote != nil, state.freshness == .fresh else {
@@ -193,7 +202,8 @@ struct WhyReport {
             let last = state.quote == nil ? "" : "; the last price is \(model.price), from \(model.timestamp)"
             return add(
                 "price", "\(state.failure ?? "no tick has finished yet")\(last)",
-                advice: "'btcctl sources -v' says more; 'btcctl retry' requests those in a cooldown again.")
+                advice: "'btcctl sources -v' says more"
+                    + (mayRetry ? "; 'btcctl retry' requests those in a cooldown again." : "."))
         }
         let age = state.age(at: now).map { ", \(Table.text($0.age)) old" } ?? ""
         let words = state.derivation == nil ? state.confirmation.map(StatusText.words) : "derived"
