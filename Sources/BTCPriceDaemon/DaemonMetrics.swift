@@ -103,7 +103,7 @@ struct DaemonMetrics {
             ofSources("source_price", "The last price of the source, as it was read, also if others contradict it.") {
                 $0.lastPrice?.description
             },
-            ofSources("source_timestamp_seconds", "When the source last gave a price, Unix time.") {
+            ofSources("source_timestamp_seconds", "When a request to the source last gave a price, Unix time.") {
                 $0.lastSuccess.map { Self.seconds($0.milliseconds) }
             },
             MetricFamily(

@@ -62,7 +62,7 @@ package final class TLSContext: @unchecked Sendable {
 
     /// Reads the system's file of authorities, if only the directory was used so far. The next handshake trusts what it has.
     ///
-    /// Called when an authority is missing: a container is often given a file with one more, and the directory of its image.
+    /// Called when an authority is missing: a container often has the directory of its image, and a file from outside with one more.
     func readAuthorities() {
         guard hasUnreadFile else { return }
         hasUnreadFile = false

@@ -123,7 +123,7 @@ struct AlertProgram {
         say("\(name): \(alert.condition). It is in \(paths.file.path).")
         if paths.isSystem, alert.command.isEmpty { say("Only the journal tells of it: this service has no desktop.") }
         if let kept = keptCurrencies, !kept.contains(alert.currency) {
-            say("! \(Alert.notKept(alert.currency)), only in \(kept.listed): until then it does not fire.")
+            say("! \(Alert.notKept(alert.currency)), only in \(kept.listed): this alert does not fire.")
         }
         if paths.isServed != true { startService() }
     }
@@ -155,7 +155,7 @@ struct AlertProgram {
 
     private func list() throws(Failure) {
         let content = try file { file throws(SettingsError) in try file.content() }
-        let records = records()
+        let (records, kept) = (records(), content.alerts.isEmpty ? nil : keptCurrencies)
         let paused = Set(FileSystem.names(in: paths.paused))
         let timestamps = TimestampFormatter()
         for alert in content.alerts {
@@ -168,6 +168,7 @@ struct AlertProgram {
                 say("  fired \(timestamps.string(from: fired)): \(record?.lastMessage ?? "")")
             }
             if let problem = record?.problem { say("  ! \(problem)") }
+            if kept?.contains(alert.currency) == false { say("  ! \(Alert.notKept(alert.currency))") }
         }
         if content.names.isEmpty { say("There are no alerts in \(paths.file.path).") }
         if !content.alerts.isEmpty {

@@ -241,14 +241,6 @@ struct AlertService: ~Copyable {
     /// Tells of the alerts in currencies that the daemon does not keep.
     private mutating func tellOfMissing() {
         guard let kept else { return }
-        for alert in keeper.alerts {
-            let problem = Alert.notKept(alert.currency)
-            if kept.contains(alert.currency) {
-                if problems[alert.name] == problem { (problems[alert.name], mustSave) = (nil, true) }
-            } else if problems[alert.name] != problem {
-                (problems[alert.name], mustSave) = (problem, true)
-            }
-        }
         let absent = Set(keeper.alerts.map(\.currency)).subtracting(kept)
         for currency in absent.subtracting(missing).sorted() {
             logger.warning("\(Alert.notKept(currency)): alerts in it do not fire.")

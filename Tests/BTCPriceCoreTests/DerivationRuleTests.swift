@@ -148,6 +148,17 @@ final class EuroWorld: Sendable {
         #expect(kinds == ["CZK: coinmate: not available: HTTP 503", "coinmate"])
     }
 
+    @Test func `a tick that shows a derived price in place of a withheld one counts once`() async {
+        let world = await EuroWorld(.fallback)
+        _ = await world.tick()
+        let before = await world.engine.record(of: EuroWorld.czk)?.validated
+        world.korunas.set("2800000")
+        #expect(await world.tick().derivation != nil)
+        let after = await world.engine.record(of: EuroWorld.czk)?.validated
+        #expect(after?.withheld == before?.withheld)
+        #expect(after?.unconfirmed == before.map { $0.unconfirmed + 1 })
+    }
+
     @Test func `a client's failed request does not replace a market's price`() async {
         let world = await EuroWorld(.fallback)
         let before = await world.tick()

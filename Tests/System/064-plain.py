@@ -159,7 +159,8 @@ def _():
     btcctl(place, "pause")
     # A watch without a message for 15 s is begun again.
     result = btcctl(place, "wait", "--timeout", "17", timeout=60)
-    equal((result.status, result.err), (75, "btcctl: No fresh price within 17 s: paused\n"))
+    equal((result.status, result.err), (75, "btcctl: No fresh price within 17 s: paused. 'btcctl resume' starts the updates again. An idle pause ends with "
+                                          "this request.\n"))
     daemon.stop()
 
 

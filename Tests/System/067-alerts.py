@@ -223,7 +223,7 @@ def _():
     equal(len(home.told("low")), 1)
     # A currency that the daemon does not keep.
     contains(home.alert("add", "--above", "1", "-c", "JPY", "--name", "yen", "--exec", str(home.program)).out,
-             "! the daemon keeps no price in JPY, only in USD: until then it does not fire.")
+             "! the daemon keeps no price in JPY, only in USD: this alert does not fire.")
     service.says("the daemon keeps no price in JPY: alerts in it do not fire.")
     wait_until(lambda: "\n  ! the daemon keeps no price in JPY\n" in home.alert("list").out, what=lambda: home.alert("list").out)
     contains(home.alert("test", "yen", status=1).err, "the daemon keeps no price in JPY: 'yen' does not fire")

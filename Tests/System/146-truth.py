@@ -172,7 +172,7 @@ def _():
     assert re.search(r"(?m)^-  binance .*\n    switched off: 'btcctl source binance on' switches it on", listed), listed
     assert "\nOff        : binance; 'btcctl source NAME on' switches it on\n" in btcctl(place, "status").out
     assert not re.search(r"(?m)^-  binance .* \d.* never", listed), listed
-    equal(btcctl(place, "retry", "binance").err, "btcctl: 'binance' can't be retried or switched; these can: coinbase. See 'btcctl sources'.\n")
+    equal(btcctl(place, "retry", "binance").err, "btcctl: binance is switched off: 'btcctl source binance on' switches it on.\n")
     daemon.process.send_signal(signal.SIGHUP)
     wait_until(lambda: any("configuration was reloaded" in line for line in daemon.lines), what="the reload")
     equal(uses()["binance"], "off")

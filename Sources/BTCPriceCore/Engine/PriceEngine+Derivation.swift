@@ -13,12 +13,12 @@ extension PriceEngine {
     package func keepRates(of sources: [String]) { rates.keep(only: sources) }
 
     /// Starts a round of each currency that has no current price and may have a derived one now. After new rates, also of those whose price is
-    /// always derived: a rate may have become doubtful.
+    /// derived: a rate may have become doubtful.
     /// - Parameter nearest: The currency that has a price again; `nil` for all, because rates were received.
     func startRounds(derivedFrom nearest: Currency?) {
         for tracked in tracked
         where tracked.plan.derivation != .never && !isPaused {
-            let isRevised = nearest == nil && tracked.plan.derivation == .always
+            let isRevised = nearest == nil && tracked.tracker.state.derivation != nil
             guard isRevised || tracked.tracker.state.freshness != .fresh else { continue }
             // With a market of its own, its first tick is about to come.
             if tracked.plan.derivation != .always, tracked.tracker.state.ticks.awaitsTick { continue }

@@ -82,7 +82,7 @@ package struct PriceTracker: ~Copyable, Sendable {
     /// The value of USDT; `nil` before it was measured.
     var pegRate: PegRate? { belief.peg.rate }
 
-    /// The last price that each source gave, by its name.
+    /// The last valid price of each source, requested or pushed, by its name.
     var lastPrices: [String: Price] {
         Dictionary(book.last.map { ($0.market.venue, $0.value) }) { first, _ in first }
     }
@@ -297,7 +297,11 @@ package struct PriceTracker: ~Copyable, Sendable {
         if failure.isCancelled { return actions }
         begin(isTick, &actions)
         note(failure.failures, &actions)
-        if !isHeld(over: failure, at: now) { fallBack(to: derived, failure, isTick: isTick, &actions) }
+        if !isHeld(over: failure, at: now) {
+            fallBack(to: derived, failure, isTick: isTick, &actions)
+        } else if isTick {
+            count(state.confirmation)
+        }
         warn(at: now, &actions)
         actions.publish = state
         return actions
@@ -331,7 +335,7 @@ package struct PriceTracker: ~Copyable, Sendable {
                 actions.events.append(.outliers(outliers, value: price.quote.value))
             }
         } else {
-            if isTick { validated.withheld += 1 }
+            if isTick, derived == nil { validated.withheld += 1 }
             let failure = FetchFailure(failures: round.failures + [decision.withheld].compactMap(\.self))
             actions.failure = failure
             fallBack(to: derived, failure, isTick: isTick, &actions)

@@ -58,9 +58,11 @@ struct CircuitBreaker: Sendable {
         guard left > .zero else { return }
         consecutiveFailures = kept.cooldown.consecutiveFailures
         category = kept.cooldown.reason.category
-        let isDated = kept.isOfThisBoot && kept.cooldown.since.boottime <= now.boottime
+        let since = kept.cooldown.since
+        // Of another boot, only the wall clock says when it began.
+        let ago = kept.isOfThisBoot ? now.boottime - since.boottime : now.wall.milliseconds - since.wall.milliseconds
         cooldown = SourceCooldown(
-            reason: kept.cooldown.reason, since: isDated ? kept.cooldown.since : now,
+            reason: kept.cooldown.reason, since: now.advanced(by: .milliseconds(-max(0, ago))),
             until: now.advanced(by: left), consecutiveFailures: consecutiveFailures)
     }
 }

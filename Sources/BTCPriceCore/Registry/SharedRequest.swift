@@ -46,16 +46,15 @@ package final class SharedRequest: Sendable {
     /// The prices of all its markets. Cancelling the task of the last caller ends the request.
     /// - Parameter boottime: When the response that the caller already has arrived. It wants a newer one.
     package func load(after boottime: BootTime) async throws(PriceLoadingError) -> [LoadedPrice] {
-        while !Task.isCancelled {
-            let present = now().boottime
-            let (known, task) = state.withLock { state in
-                let known = state.isInProgress ? nil : cached(state, after: boottime, at: present)
-                return (known, known == nil ? current(&state) : nil)
-            }
-            // The last of the callers before may leave meanwhile: then another request begins.
-            if let response = if let task { await task.value() } else { known } { return try response.get() }
+        let present = now().boottime
+        let (known, task) = state.withLock { state in
+            let known = state.isInProgress ? nil : cached(state, after: boottime, at: present)
+            return (known, known == nil ? current(&state) : nil)
         }
-        throw .cancelled
+        let response = if let task { await task.value() } else { known }
+        // The last of the callers before has left meanwhile. Another request is the caller's, and counts.
+        guard let response else { throw Task.isCancelled ? .cancelled : .connectionClosed }
+        return try response.get()
     }
 
     private func run(_ task: SharedTask<Response>) async {

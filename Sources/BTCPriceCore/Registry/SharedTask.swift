@@ -45,6 +45,7 @@ package final class SharedTask<Value: Sendable>: Sendable {
 
     /// Waits for the value.
     /// - Returns: `nil` as soon as the caller is cancelled, and if the task is given up.
+    // It runs on the caller's actor (`NonisolatedNonsendingByDefault`): a caller has entered before another turn of the actor.
     package func value() async -> Value? {
         let id = state.withLock { state in
             state.lastCaller += 1

@@ -108,7 +108,7 @@ package struct SourceReport: Sendable, Hashable {
     package var claim: MarketClaim?
     /// When it last gave a price.
     package var lastSuccess: Timestamp?
-    /// The price at ``lastSuccess``.
+    /// Its last valid price, requested or pushed.
     package var lastPrice: Price?
     /// The highest bid at ``lastSuccess``, in the currency of ``market``; `nil` if its response has none.
     package var bid: Price?

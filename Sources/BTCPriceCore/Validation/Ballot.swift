@@ -298,10 +298,10 @@ struct Ballot {
     private var pendingJump: PendingJump {
         let before = claims.belief.pending.flatMap { same -> PendingJump? in
             guard same.market == price.market else { return nil }
-            // A sliding exchange rate goes on in one direction for minutes; a bad print comes back. A market that slides away from what is
-            // implied is not believed before it stands.
+            // A sliding exchange rate goes on in one direction for minutes; a bad print comes back. A market that slides away from what
+            // another currency implies is not believed before it stops.
             let goesOn =
-                round.other != nil && opinion == nil
+                round.other != nil && round.expected?.opinion(on: price, usual: claims.belief.usual) == nil
                 && claims.belief.reference.map { (price.log - same.log) * (same.log - $0.readLog) > 0 } ?? false
             return goesOn || abs(price.log - same.log) <= Self.jump(after: price.at - same.at) ? same : nil
         }

@@ -45,7 +45,9 @@ struct ReloadRequest {
             }
         case .failure(let unknown):
             // A number from a file may be another process's by now.
-            guard let name = Self.name(of: pid) else { throw .notSignalled(reason: String(cString: strerror(ESRCH))) }
+            guard let name = Self.name(of: pid) else {
+                throw .notSignalled(reason: "\(String(cString: strerror(ESRCH))), or /proc does not show it")
+            }
             guard name == Self.name(of: getpid()) else {
                 throw .notSignalled(reason: "it is '\(name.printable)', and no daemon can be asked: \(unknown.reason)")
             }

@@ -139,7 +139,7 @@ struct Complaint: Error, Equatable {
 
     /// Why there is no price, with what ends a pause.
     private static func whole(_ failure: String) -> String {
-        failure == PriceState.pausedFailure ? PriceTexts.pause(.paused) : failure
+        failure == PriceState.pausedFailure ? "\(failure). \(PriceTexts.pause(nil))" : failure
     }
 
     /// - Parameter old: What the daemon has said.
@@ -153,7 +153,7 @@ struct Complaint: Error, Equatable {
             message = "The price is \(seconds) s old, older than allowed."
         }
         if let reason = old.reason {
-            message += " " + (reason == PriceState.pausedFailure ? whole(reason) : "Reason: \(reason)")
+            message += " " + (reason == PriceState.pausedFailure ? PriceTexts.pause(.paused) : "Reason: \(reason)")
         }
         return Complaint(word: "tooOld", message: message, status: ExitStatus.tooOld)
     }

@@ -141,9 +141,10 @@ struct WhyReport {
         let isClockBlamed = groups.contains { $0.kind == .cause(.clock) }
         if let clock, isClockBlamed { addClock(clock) }
         for group in groups where group.isGeneral(least) { add(group, of: exchanges.count) }
-        let isAllOff = exchanges.isEmpty && !status.sourcesOff.isEmpty
-        if isAllOff { add(off: status.sourcesOff) }
-        // An exchange that has named a time keeps it.
+        let off = answers.sources.filter(\.isOff).map(\.name)
+        let isAllOff = exchanges.isEmpty && !off.isEmpty
+        if isAllOff { add(off: off) }
+        // 'btcctl retry' does not end a cooldown that an exchange has asked for.
         let mayRetry = !isAllOff && !groups.contains { $0.kind == .limited && $0.names.count == exchanges.count }
         add(price, mayRetry: mayRetry)
         if let clock, !isClockBlamed { addClock(clock) }

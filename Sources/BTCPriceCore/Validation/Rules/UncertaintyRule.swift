@@ -3,8 +3,8 @@ import Glibc
 /// How certain a price is: how far the middle of the markets may be from it when it is read.
 ///
 /// Three things add up: how far the shown market usually is from the middle; how far the markets differ now from where they are expected;
-/// and how far the price may have moved since its trade, up to the last quarter of the time until the next tick. In a doubt, it reaches to
-/// what contradicts the price.
+/// and how far the price may have moved since its trade until three quarters of the time to the next tick are over. In a doubt, it reaches
+/// to what contradicts the price.
 enum UncertaintyRule {
     /// Nobody knows where the price is now if the shown trade is older, milliseconds.
     static let oldestTrade = Duration.seconds(30).wholeMilliseconds
