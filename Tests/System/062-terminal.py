@@ -133,7 +133,8 @@ def _():
         value = stage.next()
         wait_until(lambda: btcctl(stage.place, "current", "--raw").out == f"{Decimal(value).normalize():f}\n", what=f"the price {value}")
     terminal.run("clear")
-    terminal.lacks("Stopped")
+    # What is typed before the prompt is echoed twice.
+    wait_until(lambda: terminal.screen().strip() == "$", what=lambda: f"the prompt in {terminal.screen()}")
     terminal.run("fg")
     screen = terminal.shows(text(value))
     golden.check("after fg", normal(screen))
