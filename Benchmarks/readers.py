@@ -55,8 +55,12 @@ def used(processes):
     """Processor seconds, with those of children that have ended."""
     seconds = 0
     for process in processes:
+        # Those of the threads are exact; those of ended children have a clock of 10 ms.
+        for task in os.listdir(f"/proc/{process.pid}/task"):
+            with open(f"/proc/{process.pid}/task/{task}/schedstat") as stat:
+                seconds += int(stat.read().split()[0]) / 1e9
         with open(f"/proc/{process.pid}/stat") as stat:
-            seconds += sum(map(int, stat.read().rsplit(")", 1)[1].split()[11:15])) / os.sysconf("SC_CLK_TCK")
+            seconds += sum(map(int, stat.read().rsplit(")", 1)[1].split()[13:15])) / os.sysconf("SC_CLK_TCK")
     return seconds
 
 
