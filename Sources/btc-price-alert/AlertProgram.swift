@@ -218,13 +218,13 @@ struct AlertProgram {
                     + "'\(paths.journal)' shows how it ends")
         }
         var state = PriceState.empty(of: Currency(rawValue: alert.currency) ?? .usd)
-        if keptCurrencies?.contains(alert.currency) == false {
-            throw Failure(message: "\(Alert.notKept(alert.currency)): '\(name)' does not fire")
-        }
         do throws(ClientError) {
             var connection = try PriceConnection(path: socket(), timeout: .seconds(2))
             state = try connection.getPrice(in: alert.currency).state
         } catch {
+            if case .refused(PriceInterface.unknownCurrency, _) = error {
+                throw Failure(message: "\(Alert.notKept(alert.currency)): '\(name)' does not fire")
+            }
             say("Without a price: \(error).")
         }
         let firing = Firing(

@@ -9,7 +9,7 @@ package final class SharedRequest: Sendable {
         /// How the last request ended, and when.
         var last: (response: Response, at: BootTime)?
 
-        var isInProgress: Bool { task?.isOver == false }
+        var inProgress: SharedTask<Response>? { task?.isOver == false ? task : nil }
     }
 
     private let request: @Sendable () async throws(PriceLoadingError) -> [LoadedPrice]
@@ -30,14 +30,14 @@ package final class SharedRequest: Sendable {
     /// Whether ``load(after:)`` would send a request.
     package func isNeeded(after boottime: BootTime) -> Bool {
         let present = now().boottime
-        return state.withLock { !$0.isInProgress && cached($0, after: boottime, at: present) == nil }
+        return state.withLock { $0.inProgress == nil && cached($0, after: boottime, at: present) == nil }
     }
 
     /// Begins a request if none is in progress, so that the next caller does not begin another.
     package func begin() { state.withLock { _ = current(&$0) } }
 
     private func current(_ state: inout State) -> SharedTask<Response> {
-        if let task = state.task, !task.isOver { return task }
+        if let task = state.inProgress { return task }
         let task = SharedTask<Response> { await self.run($0) }
         state.task = task
         return task
@@ -48,7 +48,7 @@ package final class SharedRequest: Sendable {
     package func load(after boottime: BootTime) async throws(PriceLoadingError) -> [LoadedPrice] {
         let present = now().boottime
         let (known, task) = state.withLock { state in
-            let known = state.isInProgress ? nil : cached(state, after: boottime, at: present)
+            let known = state.inProgress == nil ? cached(state, after: boottime, at: present) : nil
             return (known, known == nil ? current(&state) : nil)
         }
         let response = if let task { await task.value() } else { known }

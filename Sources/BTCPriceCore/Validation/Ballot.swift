@@ -215,7 +215,7 @@ struct Ballot {
         }
         if isJump { return isExplained ? show(price, .single, &belief) : wait(&belief) }
         let others = claims.contradicting(price)
-        if opinion != nil || !others.isEmpty { return doubted(by: others, &belief) }
+        if !others.isEmpty || opinion != nil { return doubted(by: others, &belief) }
         if claims.isSupported(price) { return show(price, .confirmed, &belief) }
         let wasDoubted =
             statement != .confirmed
