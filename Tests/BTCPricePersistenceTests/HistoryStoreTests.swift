@@ -443,6 +443,21 @@ extension HistoryStore {
         #expect(try await read(store, .day).first { $0.start == day + 86_400 }?.close == Price(70_000))
     }
 
+    @Test func `an exchange's day stays until all of its hours are known`() async throws {
+        let store = store()
+        let day: Int64 = 1_709_164_800
+        clock.set(day + 2 * 86_400)
+        let known = Candle(start: day, open: 60_000, high: 75_000, low: 60_000, close: 70_000, origin: "kraken")
+        try await store.backfill([known], of: .usd, .day)
+        let first = (day - Self.start) / 3600
+        try await store.backfill(exchanges(first + 2..<first + 24, 70_000), of: .usd, .hour)
+        #expect(try await read(store, .day) == [known])
+        try await store.backfill(exchanges(first..<first + 2, 65_000), of: .usd, .hour)
+        let days = try await read(store, .day)
+        #expect(days.map(\.open) == [65_000])
+        #expect(days.map(\.covered) == [nil])
+    }
+
     @Test func `an hour whose minutes are deleted stays, even if its last minute is filled later`() async throws {
         let store = store(keep: .seconds(86_400))
         keep(store, 0..<27 * 60)

@@ -286,8 +286,8 @@ final class HistoryDatabase {
 
     /// Makes a candle from shorter ones.
     ///
-    /// An exchange's candle stays if too few shorter ones are known. The daemon's own candle stays if the shorter ones have fewer
-    /// ticks, since then some of them have been deleted.
+    /// An exchange's candle stays until the shorter ones cover all of its span, or enough of it if some are the daemon's own. The daemon's
+    /// own candle stays if the shorter ones have fewer ticks, since then some of them have been deleted.
     private func merge(_ span: Span, _ step: Candle.Step, from part: Candle.Step) throws(SQLiteError) {
         let range = span.start..<span.start + step.seconds
         let parts = try candles(of: span.currency, part, in: range, limit: .max)
@@ -295,7 +295,8 @@ final class HistoryDatabase {
         if let known = try candles(of: span.currency, step, in: range, limit: 1).first {
             let seconds = { (candle: Candle) in candle.covered ?? step.seconds }
             let isBetter = known.isInDoubt || known.ticks <= whole.ticks && seconds(known) <= seconds(whole)
-            guard known.isPartlyOwn ? isBetter : whole.isEnough(step) else { return }
+            let isMore = whole.isPartlyOwn ? whole.isEnough(step) : whole.covered == nil
+            guard known.isPartlyOwn ? isBetter : isMore else { return }
         }
         try add(whole, of: span.currency, to: step, .replaces)
     }
