@@ -1,37 +1,38 @@
 import BTCPriceCore
 
-extension Incident {
+extension Scene {
     // MARK: - Values that are not valid
 
-    static let wrongValues: [Incident] = [
-        Incident(
+    static let wrongValues: [Scene] = [
+        incident(
             day: "2021-12-14", what: "a site shows 850,867,136,053.72",
             expected: "refused", market: { _ in 47_000 },
-            script: { source, seconds, _, _ in
-                source == "binance" && (300..<400).contains(seconds) ? .price(850_867_136_053.72) : nil
+            script: { ask in
+                ask.source == "binance" && (300..<400).contains(ask.seconds) ? .price(850_867_136_053.72) : nil
             },
             check: { shown in
                 expect(
                     isTrue(shown), (shown.stale.isEmpty, "stale"),
                     (shown.told("outside 1 to 100000000") > 0, "not told"))
             }),
-        Incident(
+        incident(
             day: "various", what: "price 0, below 0", expected: "refused",
-            script: { source, _, ask, _ in source == "binance" && ask % 5 == 4 ? .price(ask % 2 == 0 ? 0 : -1) : nil },
+            script: { ask in ask.source == "binance" && ask.number % 5 == 4 ? .price(ask.number % 2 == 0 ? 0 : -1) : nil
+            },
             check: { shown in expect(isTrue(shown), (shown.stale.isEmpty, "stale")) }),
-        Incident(
+        incident(
             day: "2019-2025", what: "a price ten times too high or too low",
             expected: "never comes out",
-            script: { source, seconds, _, fair in
-                guard source == "binance" else { return nil }
-                if (200..<260).contains(seconds) { return .price(fair / 10) }
-                return (400..<460).contains(seconds) ? .price(fair * 10) : nil
+            script: { ask in
+                guard ask.source == "binance" else { return nil }
+                if (200..<260).contains(ask.seconds) { return .price(ask.fair / 10) }
+                return (400..<460).contains(ask.seconds) ? .price(ask.fair * 10) : nil
             },
             check: { shown in expect(isTrue(shown), (shown.stale.count <= 3, "stale")) }),
-        Incident(
+        incident(
             day: "2022-06", what: "a test network is configured and serves 100,000 from the first answer on",
             expected: "not even the first price is believed by itself", market: { _ in 22_000 },
-            script: { source, _, _, _ in source == "binance" ? .price(100_000) : nil },
+            script: { ask in ask.source == "binance" ? .price(100_000) : nil },
             check: { shown in
                 expect(
                     isTrue(shown), (shown.stale.count <= 2, "stale"),
@@ -45,13 +46,13 @@ extension Incident {
         _ day: String, _ what: String, _ expected: String, _ sources: [String], _ error: PriceLoadingError,
         from start: Double = 300, to end: Double = .infinity, of all: [String]? = nil, seconds: Int = 1200,
         interval: Duration = .seconds(1), lines: Int = 12
-    ) -> Incident {
-        Incident(
+    ) -> Scene {
+        incident(
             day: day, what: what, expected: expected,
-            sources: all ?? ["binance", "coinbase", "bitstamp", "kraken"], seconds: seconds,
+            sources: all ?? four, seconds: seconds,
             interval: interval,
-            script: { source, seconds, _, _ in
-                sources.contains(source) && seconds >= start && seconds < end ? .fails(error) : nil
+            script: { ask in
+                sources.contains(ask.source) && ask.seconds >= start && ask.seconds < end ? .fails(error) : nil
             },
             check: { shown in
                 expect(
@@ -66,7 +67,7 @@ extension Incident {
             })
     }
 
-    static let outages: [Incident] = [
+    static let outages: [Scene] = [
         down(
             "2025-11-18", "a CDN fails: pages of HTML from several exchanges for hours",
             "the others go on", ["coinbase", "kraken", "bitstamp"], .unavailable("HTTP 520"), to: 3000, seconds: 4200),
@@ -97,26 +98,26 @@ extension Incident {
         down(
             "2026-07-09", "an upgrade cuts all connections", "one answer lost, not one tick", ["binance"],
             .unreachable("connection reset"), from: 300, to: 301),
-        Incident(
+        incident(
             day: "repeated", what: "connected, and silent", expected: "the fallback in every tick",
-            script: { source, seconds, _, _ in source == "binance" && seconds >= 300 ? .hangs : nil },
+            script: { ask in ask.source == "binance" && ask.seconds >= 300 ? .hangs : nil },
             check: { shown in expect(isTrue(shown), (shown.stale.isEmpty, "\(shown.stale.count) stale")) }),
     ]
 
     // MARK: - Clocks
 
-    static let clocks: [Incident] = [
-        Incident(
+    static let clocks: [Scene] = [
+        incident(
             day: "2024-08-08", what: "the venue's clock is 1.273 s ahead of ours",
             expected: "no effect: ages are by our own clock", sources: ["coinbase", "bitstamp"],
-            script: { _, _, _, fair in .dated(fair) { $0 + 1273 } },
+            script: { ask in .dated(ask.fair) { $0 + 1273 } },
             check: { shown in expect(isTrue(shown), (shown.stale.isEmpty, "stale")) }),
-        Incident(
+        incident(
             day: "2025-01-01", what: "times change from milliseconds to microseconds and back",
             expected: "a time from the far future is not remembered", sources: ["coinbase", "bitstamp"],
-            script: { source, seconds, _, fair in
-                let isMicroseconds = source == "coinbase" && (200..<400).contains(seconds)
-                return .dated(fair) { isMicroseconds ? $0 * 1000 : $0 }
+            script: { ask in
+                let isMicroseconds = ask.source == "coinbase" && (200..<400).contains(ask.seconds)
+                return .dated(ask.fair) { isMicroseconds ? $0 * 1000 : $0 }
             },
             check: { shown in
                 expect(

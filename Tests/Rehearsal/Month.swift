@@ -59,7 +59,7 @@ private struct MonthTruth: Sendable {
     /// The true price of a venue's market.
     func fair(_ source: String, at seconds: Double, isConverted: Bool = false) -> Double {
         let second = min(max(0, Int(seconds)), length)
-        let price = Incident.fair(origin(of: source), prices[second], peg: pegs[second], at: seconds)
+        let price = Scene.fair(origin(of: source), prices[second], peg: pegs[second], at: seconds)
         return isConverted ? price * pegs[second] : price
     }
 

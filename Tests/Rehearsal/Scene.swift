@@ -2,7 +2,7 @@ import BTCPriceCore
 import BTCPriceNetworking
 import TestSupport
 
-/// What the venues respond for some time, without a condition: the counts are compared from one version to the next.
+/// What the venues respond for some time. Without an expectation, the counts are compared from one version to the next.
 struct Scene: Sendable {
     /// One request for a price.
     struct Ask: Sendable {
@@ -10,6 +10,8 @@ struct Scene: Sendable {
         var currency = Currency.usd
         /// The time since the end of the warm-up; negative before it.
         let seconds: Double
+        /// How many requests to this market came before it.
+        let number: Int
         /// The honest price.
         let fair: Double
         /// The number that the clock shows at the end of the warm-up, for a response with a time.
@@ -28,14 +30,28 @@ struct Scene: Sendable {
         }
     }
 
+    /// The required result.
+    struct Expectation: Sendable {
+        let what: String
+        let text: String
+        /// The error in the shown dollar prices; `nil` for none.
+        let check: @Sendable (Shown) -> String?
+    }
+
     static let four = ["binance", "coinbase", "bitstamp", "kraken"]
 
+    /// Of an incident, its date.
     let name: String
+    var expected: Expectation?
     var sources = four
     var rules = SelectionRules()
+    /// The price stored by an earlier run, in dollars.
+    var stored: Double?
     var beside: [Beside] = []
     /// The counted seconds, after the warm-up.
     var seconds = 300
+    /// The dollar's.
+    var interval = Duration.seconds(1)
     /// A lone source needs more than ten minutes: its first price is unconfirmed for some time.
     var warmUp = 300
     /// The interval of the observer.
@@ -60,72 +76,20 @@ struct Scene: Sendable {
     ) -> Double {
         let isTether = currency == .usd && source == "binance" && !inDollars
         let rate = beside.first { $0.currency == currency }?.rate(seconds) ?? 1
-        return Incident.fair(
+        return Self.fair(
             origin(of: source), market(seconds) * rate * (1 + apart(origin(of: source), seconds)),
             peg: isTether ? peg(seconds) : 1, at: seconds + 300)
     }
-}
 
-/// The counts of a currency in a scene.
-private struct SceneCount: Sendable {
-    /// The seconds in which a fresh price was more than 1 % from its market's honest price at the time of the reading.
-    var wrong = 0
-    /// Of those, the seconds in which it was not unconfirmed.
-    var sureAndWrong = 0
-    /// The seconds in which it was more than 1 % from its market's honest price at the end of the tick.
-    var late = 0
-    var stale = 0
-    var single = 0
-    var confirmed = 0
-    var unconfirmed = 0
-    var derived = 0
-    var warned = 0
-    var sourceChanges = 0
-    var confirmationChanges = 0
-    /// The largest distance of a fresh price, as a share.
-    var worst = 0.0
-    private var last: (source: String, confirmation: Confirmation?)?
-
-    mutating func add(
-        _ state: PriceState, _ scene: Scene, _ currency: Currency, at seconds: Double, since begun: Double
-    ) {
-        if state.standing.warning != nil { warned += 1 }
-        guard state.freshness == .fresh, let quote = state.quote else {
-            stale += 1
-            return
-        }
-        let length = Int((scene.beside.first { $0.currency == currency }?.interval ?? .seconds(1)).components.seconds)
-        let read = Double(quote.timestamp.milliseconds - VirtualDaemon.wallStart) / 1000
-        func distance(at arrival: Double) -> Double {
-            // The request was sent 40 ms before.
-            let then = Scene.seconds(arrival, since: begun + 0.04)
-            let fair = scene.fair(quote.source, currency, at: then, inDollars: state.price?.conversion != nil)
-            return abs(quote.value.approximate / fair - 1)
-        }
-        let distance = (read: distance(at: read), now: distance(at: begun + seconds))
-        worst = max(worst, distance.read)
-        if distance.read > 0.01 { wrong += length }
-        if distance.read > 0.01, state.confirmation != .unconfirmed { sureAndWrong += length }
-        if distance.now > 0.01 { late += length }
-        if state.derivation != nil { derived += 1 }
-        switch state.confirmation {
-        case .single: single += 1
-        case .confirmed: confirmed += 1
-        case .unconfirmed: unconfirmed += 1
-        case nil: break
-        }
-        if let last {
-            if last.source != quote.source { sourceChanges += 1 }
-            if last.confirmation != state.confirmation { confirmationChanges += 1 }
-        }
-        last = (quote.source, state.confirmation)
-    }
-
-    var text: String {
-        "wrong \(wrong) s | sure and wrong \(sureAndWrong) s | late \(late) s | stale \(stale) | unconfirmed \(unconfirmed) | "
-            + "single \(single) | confirmed \(confirmed) | warned \(warned) | sources changed \(sourceChanges) | "
-            + "confirmation changed \(confirmationChanges) | worst \(Double(Int(worst * 100_000)) / 1000) %"
-            + (derived > 0 ? " | derived \(derived)" : "")
+    /// The fair price of a venue's market: the dollar price with the venue's premium and a flutter.
+    static func fair(_ source: String, _ dollars: Double, peg: Double, at seconds: Double) -> Double {
+        let premium = [
+            "binance": 0.0, "cryptocompare": 0.0001, "coinbase": 0.0003, "bitstamp": -0.0002, "kraken": 0.0004,
+        ]
+        // Every response differs, as on a busy market.
+        let flutter = 0.0001 * ((seconds * 7.3 + Double(source.count)).truncatingRemainder(dividingBy: 2) - 1)
+        let price = dollars * (1 + (premium[source] ?? 0) + flutter)
+        return source == "binance" ? price / peg : price
     }
 }
 
@@ -144,16 +108,17 @@ private func sharing(_ shared: SharedRequest, _ own: ScriptedVenue) -> SetLoader
 
 extension Scene {
     /// In whole milliseconds, so that the result does not depend on the scenes before.
-    fileprivate static func seconds(_ clock: Double, since begun: Double) -> Double {
+    private static func seconds(_ clock: Double, since begun: Double) -> Double {
         ((clock - begun) * 1000).rounded() / 1000
     }
 
     /// Runs the scene with the shipped ticker, fallback, health, observer and validation.
-    fileprivate func run(on clock: VirtualClock) async throws -> (counts: [Currency: SceneCount], requests: Int) {
+    /// - Returns: What was shown of each currency, and the number of requests.
+    func run(on clock: VirtualClock) async throws -> (shown: [Currency: Shown], requests: Int) {
         // A scene does not depend on those that ran before.
         try await clock.sleep(until: clock.instant(at: .seconds((clock.seconds / 100).rounded(.up) * 100)))
         let begun = clock.seconds + Double(warmUp)
-        let all = [Beside(.usd, interval: .seconds(1)) { _ in 1 }] + beside
+        let all = [Beside(.usd, interval: interval) { _ in 1 }] + beside
         let venues = try all.map { kept in
             let names = kept.currency == .usd ? sources : Self.four.reversed()
             return try names.filter { name in
@@ -177,21 +142,46 @@ extension Scene {
                     venue.venue.name == "kraken" && kraken.count > 1 ? sharing(shared, venue) : venue
                 }, rules: rules, derivation: kept.currency.nearest == nil ? .never : .fallback)
         }
-        let counts = Shared([Currency: SceneCount]())
+        let before = stored.map { dollars in
+            CachedPrice(
+                ShownPrice(
+                    PriceQuote(
+                        value: .cents(dollars), currency: "USD",
+                        timestamp: Timestamp(
+                            milliseconds: VirtualDaemon.wallStart + Int64(clock.seconds * 1000) - 2000),
+                        source: "binance", market: "BTC/USDT")))
+        }
+        let (shown, tally) = (Shared([Currency: Shown]()), Shared(Tally()))
         let daemon = await VirtualDaemon(
-            kept, clock: clock, store: MemoryStore(), tally: Shared(Tally()), observes: observes,
-            rates: rates(at: clock)
+            kept, clock: clock, store: MemoryStore(before), tally: tally, observes: observes, rates: rates(at: clock)
         ) { state in
             let seconds = Self.seconds(clock.seconds, since: begun)
             guard seconds >= 0, let currency = Currency(rawValue: state.currency) else { return }
-            counts.update { $0[currency, default: SceneCount()].add(state, self, currency, at: seconds, since: begun) }
+            shown.update { $0[currency, default: Shown()].ticks.append(tick(state, currency, at: seconds, begun)) }
         }
         // Half a second before a tick.
         try await clock.sleep(until: clock.instant(at: .seconds(begun) - .milliseconds(500)))
-        let before = venues.joined().reduce(0) { $0 + $1.requests }
+        let requests = venues.joined().reduce(0) { $0 + $1.requests }
         try await clock.sleep(until: clock.instant(at: .seconds(begun) + .seconds(seconds) - .milliseconds(500)))
+        let validated = await daemon.record.validated
         await daemon.stop()
-        return (counts.current, venues.joined().reduce(0) { $0 + $1.requests } - before)
+        shown.update {
+            $0[.usd]?.lines = tally.current.lines
+            $0[.usd]?.validated = validated
+        }
+        return (shown.current, venues.joined().reduce(0) { $0 + $1.requests } - requests)
+    }
+
+    private func tick(_ state: PriceState, _ currency: Currency, at seconds: Double, _ begun: Double) -> Shown.Tick {
+        guard let quote = state.quote else { return Shown.Tick(seconds: seconds, state: state, error: 0, late: 0) }
+        func error(at arrival: Double) -> Double {
+            // The request was sent 40 ms before.
+            let then = Self.seconds(arrival, since: begun + 0.04)
+            return quote.value.approximate
+                / fair(quote.source, currency, at: then, inDollars: state.price?.conversion != nil) - 1
+        }
+        let read = Double(quote.timestamp.milliseconds - VirtualDaemon.wallStart) / 1000
+        return Shown.Tick(seconds: seconds, state: state, error: error(at: read), late: error(at: begun + seconds))
     }
 
     private func venue(
@@ -200,10 +190,11 @@ extension Scene {
         let stated = statedPeg ?? peg
         return try ScriptedVenue(
             name, currency, clock: clock, peg: { stated($0 - begun) },
-            script: { seconds, _ in
+            script: { seconds, number in
                 let seconds = Self.seconds(seconds, since: begun)
                 let fair = fair(name, currency, at: seconds)
-                let ask = Ask(source: name, currency: currency, seconds: seconds, fair: fair, begun: begun)
+                let ask = Ask(
+                    source: name, currency: currency, seconds: seconds, number: number, fair: fair, begun: begun)
                 return script(ask) ?? .price(fair * (seconds < 0 ? 1 : lie(name, seconds)))
             })
     }
@@ -230,17 +221,46 @@ extension Scene {
 func rehearseScenes(on clock: VirtualClock, prefix: String) async throws {
     var (scenes, wrong, sureAndWrong) = (0, 0, 0)
     for scene in chosen(Scene.all, "scene", prefix: prefix, name: \.name) {
-        let (counts, requests) = try await scene.run(on: clock)
+        let (shown, requests) = try await scene.run(on: clock)
         scenes += 1
-        let inOrder = counts.sorted {
+        let inOrder = shown.sorted {
             ($0.key == .usd ? "" : $0.key.rawValue) < ($1.key == .usd ? "" : $1.key.rawValue)
         }
-        for (currency, count) in inOrder {
-            wrong += count.wrong
-            sureAndWrong += count.sureAndWrong
+        for (currency, shown) in inOrder {
+            let interval = scene.beside.first { $0.currency == currency }?.interval ?? scene.interval
+            let length = Int(interval.components.seconds)
+            wrong += shown.wrong.count * length
+            sureAndWrong += shown.sureAndWrong.count * length
             let name = currency == .usd ? scene.name : "\(scene.name), \(currency)"
-            print("\(name) | \(count.text)\(currency == .usd ? " | requests \(requests)" : "")")
+            print("\(name) | \(shown.counts(each: length))\(currency == .usd ? " | requests \(requests)" : "")")
         }
     }
     print("\(scenes) scenes: wrong \(wrong) s | sure and wrong \(sureAndWrong) s")
+}
+
+/// Runs scenes with an expectation one after the other, and prints a line for each.
+/// - Parameters:
+///   - kind: What such a scene is called: `incident`.
+///   - prefix: Of the names of the scenes to run; `nil` for all. The log of those with a prefix is printed.
+///   - row: What the line says besides the name and what happened.
+func rehearse(
+    _ scenes: [Scene], _ kind: String, prefix: String? = nil, on clock: VirtualClock,
+    row: (Scene.Expectation, Shown) -> String
+) async throws {
+    let run = chosen(scenes, kind, prefix: prefix ?? "", name: \.name)
+    var failed = 0
+    for scene in run {
+        guard let expected = scene.expected, let shown = try await scene.run(on: clock).shown[.usd] else { continue }
+        let wrong = expected.check(shown)
+        if wrong != nil { failed += 1 }
+        let result = wrong == nil ? "ok" : "FAILED"
+        print("\(result) | \(scene.name) | \(expected.what) | \(row(expected, shown))")
+        guard prefix != nil || wrong != nil else { continue }
+        for line in [wrong].compactMap(\.self) + shown.lines { print("    \(line)") }
+        for tick in shown.ticks where tick.state.failure != nil || abs(tick.error) > 0.001 {
+            let price = tick.state.quote.map { "\($0.value) \($0.source)" } ?? "-"
+            print("    \(tick.seconds): \(price) \(tick.state.failure ?? "\(tick.error * 100) % off")")
+        }
+    }
+    print("\(run.count) \(kind)s, \(failed) failed")
 }

@@ -4,15 +4,13 @@ import Glibc
 private let median = SelectionRules(mode: .median, quorum: 3)
 private let dollars = ["coinbase", "kraken"]
 
-/// The factor of a price that falls to `share` within `length` seconds, or at once.
-private func fall(to share: Double, over length: Double) -> @Sendable (Double) -> Double {
-    { seconds in
-        seconds < 0 ? 1 : 1 - (1 - share) * (length > 0 ? min(1, seconds / length) : 1)
-    }
+/// A factor that goes from 1 to `share` within `length` seconds or at once, and stays there.
+func ramp(to share: Double, over length: Double, from start: Double = 0) -> @Sendable (Double) -> Double {
+    { $0 < start ? 1 : 1 - (1 - share) * (length > 0 ? min(1, ($0 - start) / length) : 1) }
 }
 
 private func falling(to share: Double, over length: Double) -> @Sendable (Double) -> Double {
-    { [fall = fall(to: share, over: length)] in Scene.calm($0) * fall($0) }
+    { [fall = ramp(to: share, over: length)] in Scene.calm($0) * fall($0) }
 }
 
 /// The false price of some sources: `share` a minute more, without an end.
@@ -76,7 +74,7 @@ extension Scene {
     private static let fewSources = [
         Scene(
             name: "two of four down, the primary slides 5 % in 60 s",
-            lie: lying("binance", factor: fall(to: 0.95, over: 60)), script: silent("bitstamp", "kraken")),
+            lie: lying("binance", factor: ramp(to: 0.95, over: 60)), script: silent("bitstamp", "kraken")),
         Scene(
             name: "two sources, first 1.1 % off", sources: dollars, seconds: 1200, lie: lying("coinbase") { _ in 0.989 }
         ),
@@ -148,8 +146,8 @@ extension Scene {
     }()
 
     private static let tether: [Scene] = {
-        let slow = fall(to: 0.9, over: 600)
-        let atOnce = fall(to: 0.95, over: 0)
+        let slow = ramp(to: 0.9, over: 600)
+        let atOnce = ramp(to: 0.95, over: 0)
         func scene(
             _ name: String, _ mode: PriceMode, _ peg: PegPolicy, _ seconds: Int,
             _ value: @escaping @Sendable (Double) -> Double
@@ -231,7 +229,7 @@ extension Scene {
         franc("falls 8 % with the dollar's price in 60 s", seconds: 300, market: falling(to: 0.92, over: 60)),
         franc(
             "rises by 20 % in 2 min, 2015-01-15", seconds: 900,
-            rate: { [rise = fall(to: 0.8, over: 120)] in 0.8 * rise($0) }),
+            rate: { [rise = ramp(to: 0.8, over: 120)] in 0.8 * rise($0) }),
         franc("calm", seconds: 3600),
     ]
 }

@@ -89,7 +89,7 @@ struct Trial: Sendable {
     var say: @Sendable (Question) -> Said? = { _ in nil }
 
     func dollars(_ source: String, _ s: Double) -> Double {
-        Incident.fair(
+        Scene.fair(
             source == "binance" ? "coinbase" : origin(of: source), market(s) * (1 + apart(source, s)), peg: 1, at: s)
     }
     func fair(_ source: String, _ currency: Currency, _ s: Double) -> Double {

@@ -64,8 +64,8 @@ func chosen<Entry>(_ entries: [Entry], _ kind: String, prefix: String, name: (En
 }
 
 if arguments[1] == "--list" {
-    for incident in Incident.all { print("IncidentList.swift: \(incident.day) \(incident.what)") }
-    for incident in Incident.cases { print("CaseList.swift: \(incident.day) \(incident.what)") }
+    for scene in Scene.incidents { print("IncidentList.swift: \(scene.name) \(scene.expected?.what ?? "")") }
+    for scene in Scene.cases { print("CaseList.swift: \(scene.name) \(scene.expected?.what ?? "")") }
     for scene in Scene.all { print("SceneList.swift: \(scene.name)") }
     for trial in Trial.all { print("TrialList.swift: \(trial.name)") }
     for mode in AdversaryMode.all { print("Adversary.swift: \(mode.name)") }
@@ -101,10 +101,14 @@ Task.detached {
                 path: arguments.count > 4 ? arguments[4] : nil, clock: clock)
         case "moments" where arguments.count > 3:
             try await rehearseMoments(seed: seed, path: arguments[3], clock: clock)
-        case "cases": try await rehearseCases(on: clock)
+        case "cases":
+            try await rehearse(Scene.cases, "case", on: clock) { "\($1.wrong.count) | \($1.stale.count)" }
         case "scenes": try await rehearseScenes(on: clock, prefix: arguments.dropFirst(2).joined(separator: " "))
         case "trials": try await rehearseTrials(on: clock, prefix: arguments.dropFirst(2).joined(separator: " "))
-        case "incidents": try await rehearseIncidents(on: clock, day: arguments.dropFirst(2).first)
+        case "incidents":
+            try await rehearse(Scene.incidents, "incident", prefix: arguments.dropFirst(2).first, on: clock) {
+                "\($0.text) | \($1.text)"
+            }
         default:
             refuse(
                 "rehearsal", arguments[1],
