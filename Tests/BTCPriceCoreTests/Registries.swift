@@ -10,9 +10,16 @@ func moment(_ seconds: Double) -> ObservationTime {
         boottime: 5_000_000 + Int64(seconds * 1000))
 }
 
+/// A source that is not requested.
+func source(_ venue: Venue, _ market: Market, at address: String = "", reserve: Duration? = nil) -> FetchLatestPrice {
+    FetchLatestPrice(
+        loader: SetLoader(venue, market) { () throws(PriceLoadingError) in throw .cancelled }, address: address,
+        timeout: .milliseconds(800), hedge: .milliseconds(400), reserve: reserve)
+}
+
 /// Short forms for tests that do not depend on the currency: all sources have dollar prices.
 extension SourceRegistry {
-    init(_ sources: [SourceDescription], interval: Duration) {
+    init(_ sources: [FetchLatestPrice], interval: Duration) {
         self.init(sources.map { ($0, interval) })
     }
 
@@ -47,8 +54,7 @@ func registry(_ sources: [(name: String, limits: [RequestLimit])], interval: Dur
 {
     SourceRegistry(
         sources.map { name, limits in
-            SourceDescription(
-                venue: Venue(name, limits: limits), market: Market(name, "BTC/USD"), address: "https://\(name)")
+            source(Venue(name, limits: limits), Market(name, "BTC/USD"), at: "https://\(name)")
         }, interval: interval)
 }
 

@@ -159,7 +159,7 @@ extension RequestLimiter {
         let (market, observed) = (Market("a", "BTC/CHF"), Market("a", "BTC/USD"))
         var registry = SourceRegistry(
             [market, observed].map {
-                (SourceDescription(venue: source.venue, market: $0, address: ""), source.interval)
+                (BTCPriceCoreTests.source(source.venue, $0), source.interval)
             })
         var outcome = Outcome()
         let (start, interval) = (BootTime(milliseconds: 5_000_000), source.interval.wholeMilliseconds)

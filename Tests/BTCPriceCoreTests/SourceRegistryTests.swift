@@ -12,7 +12,7 @@ import Testing
         let venue = Venue("kraken", limits: Self.minute)
         var registry = SourceRegistry(
             ["BTC/USD", "BTC/EUR", "BTC/CHF"].map {
-                SourceDescription(venue: venue, market: Market("kraken", $0), address: "")
+                source(venue, Market("kraken", $0))
             }, interval: .seconds(1))
         let limit = PriceLoadingError.rateLimited("HTTP 429", retryAfter: nil)
         for index in 0...2 { end(&registry, index, limit, at: 0.01 * Double(index)) }
@@ -26,7 +26,7 @@ import Testing
     @Test func `while an exchange is in cooldown nothing is requested, whatever was planned`() {
         let venue = Venue("binance", limits: Self.minute)
         var registry = SourceRegistry(
-            [SourceDescription(venue: venue, market: .binance, address: "")], interval: .seconds(1))
+            [source(venue, .binance)], interval: .seconds(1))
         func mayRequest(_ seconds: Double) -> Bool {
             var registry = registry
             return registry.take(0, .tick, at: moment(seconds).boottime)
@@ -39,10 +39,11 @@ import Testing
     }
 
     @Test func `a reserve is not requested until no other source has had a price for its time`() {
-        var sources = [("alpha", "USD"), ("binance", "USD"), ("kraken", "EUR")].map { name, currency in
-            SourceDescription(venue: Venue(name), market: Market(name, "BTC/\(currency)"), address: name)
+        let sources = [("alpha", "USD"), ("binance", "USD"), ("kraken", "EUR")].map { name, currency in
+            source(
+                Venue(name), Market(name, "BTC/\(currency)"), at: name,
+                reserve: name == "binance" ? .seconds(300) : nil)
         }
-        sources[1].reserve = .seconds(300)
         var registry = SourceRegistry(sources.map { ($0, .seconds(1)) }, at: moment(0).boottime)
         func order(at seconds: Double, _ requester: Requester = .tick) -> [String] {
             // The euro's source has a price at every moment.
@@ -188,7 +189,7 @@ import Testing
         let markets = ["EUR", "USD", "CHF", "GBP"].prefix(intervals.count).map { Market("mine", "BTC/\($0)") }
         var registry = SourceRegistry(
             zip(markets, intervals).map {
-                (SourceDescription(venue: venue, market: $0, address: "https://mine"), .seconds($1))
+                (source(venue, $0, at: "https://mine"), .seconds($1))
             })
         var granted = intervals.map { _ in [Int64]() }
         func tick(_ index: Int, _ milliseconds: Int64) {
@@ -235,7 +236,7 @@ import Testing
         let (euro, other, dollar) = (Market("mine", "BTC/EUR"), Market("other", "BTC/EUR"), Market("mine", "BTC/USD"))
         var registry = SourceRegistry(
             [(mine, euro), (Venue("other"), other), (mine, dollar)].map {
-                (SourceDescription(venue: $0, market: $1, address: "https://mine"), .seconds(1))
+                (source($0, $1, at: "https://mine"), .seconds(1))
             })
         let first = BootTime.boot
         #expect(registry.plan(.tick, among: [euro, other], at: first).order == [euro, other])
@@ -288,8 +289,7 @@ import Testing
         second.resume(cooldowns, at: moment(2))
         #expect(second.plan(.tick, at: moment(2).boottime).order.isEmpty)
         var elsewhere = SourceRegistry(
-            [SourceDescription(venue: Venue("a"), market: Market("a", "BTC/USD"), address: "https://mirror")],
-            interval: .seconds(1))
+            [source(Venue("a"), Market("a", "BTC/USD"), at: "https://mirror")], interval: .seconds(1))
         elsewhere.resume(cooldowns, at: moment(2))
         #expect(elsewhere.plan(.tick, at: moment(2).boottime).order == [elsewhere.market(0)])
         // The cooldown of the unused address is kept, because the source may use that address again.
@@ -304,7 +304,7 @@ import Testing
         let venue = Venue("a", limits: [RequestLimit(1, per: .seconds(1))])
         let markets = [Market("a", "BTC/USD"), Market("a", "BTC/EUR")]
         var registry = SourceRegistry(
-            markets.map { SourceDescription(venue: venue, market: $0, address: "https://a") }, interval: .seconds(1))
+            markets.map { source(venue, $0, at: "https://a") }, interval: .seconds(1))
         let now = moment(0).boottime
         let (first, second) = (registry.take(0, .tick, at: now), registry.take(1, .tick, at: now))
         #expect(first && !second)

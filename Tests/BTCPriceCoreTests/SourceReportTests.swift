@@ -10,8 +10,7 @@ import Testing
     private static func registry(_ names: [String] = ["a", "b"], limits: [RequestLimit] = [second]) -> SourceRegistry {
         SourceRegistry(
             names.map {
-                SourceDescription(
-                    venue: Venue($0, limits: limits), market: Market($0, "BTC/USD"), address: "https://\($0)")
+                source(Venue($0, limits: limits), Market($0, "BTC/USD"), at: "https://\($0)")
             }, interval: .seconds(1))
     }
 
@@ -67,7 +66,7 @@ import Testing
         let registry = { (sources: [(name: String, address: String)]) in
             SourceRegistry(
                 sources.map {
-                    SourceDescription(venue: Venue($0.name), market: Market($0.name, "BTC/USD"), address: $0.address)
+                    source(Venue($0.name), Market($0.name, "BTC/USD"), at: $0.address)
                 }, interval: .seconds(1))
         }
         var old = registry([("a", "https://a"), ("b", "https://b")])

@@ -25,17 +25,19 @@ package struct CurrencyPlan: Sendable {
         self.belief = belief
         markets = sources.map(\.market)
         marketsStatingPeg = Set(
-            sources.filter { $0.source.companions.contains { $0.pair == Market.pegPair } }.map(\.market))
+            sources.filter { $0.companions.contains { $0.pair == Market.pegPair } }.map(\.market))
     }
 
     /// The address of each market.
     var addresses: [Market: MarketAddress] {
-        let addresses = sources.map { ($0.market, MarketAddress(host: $0.source.address, path: $0.source.path)) }
+        let addresses = sources.map { ($0.market, MarketAddress(host: $0.address, path: $0.path)) }
         return Dictionary(addresses) { first, _ in first }
     }
 
     /// Whether the sources are others, or at other addresses.
-    func differs(from other: CurrencyPlan) -> Bool { sources.map(\.source) != other.sources.map(\.source) }
+    func differs(from other: CurrencyPlan) -> Bool {
+        !sources.elementsEqual(other.sources) { $0.isSame(as: $1) }
+    }
 
     /// Has the sources use new connections from now on.
     /// - Parameter name: Only this source; `nil` for all.
@@ -47,6 +49,6 @@ package struct CurrencyPlan: Sendable {
 extension SourceRegistry {
     /// The sources of all currencies: limits and bans belong to the venue.
     init(_ plans: [CurrencyPlan], at boottime: BootTime) {
-        self.init(plans.flatMap { plan in plan.sources.map { ($0.source, plan.interval) } }, at: boottime)
+        self.init(plans.flatMap { plan in plan.sources.map { ($0, plan.interval) } }, at: boottime)
     }
 }

@@ -1,4 +1,4 @@
-/// Requests one source of a currency.
+/// A source of a currency: a market that is requested at an address.
 package struct FetchLatestPrice: Sendable {
     private let loader: any PriceLoader
     let stream: (any PriceStream)?
@@ -6,14 +6,20 @@ package struct FetchLatestPrice: Sendable {
     let patience: PollPlan.Patience
     /// The minimum time between two requests that the source's limits allow.
     let pace: Duration
-    package let source: SourceDescription
+    package let venue: Venue
+    package let market: Market
+    /// Other markets whose prices come with the same response.
+    let companions: [Market]
+    /// Scheme and host, or the path of a peer's socket.
+    package let address: String
+    /// What is requested there: the path and the query, with placeholders. It may contain a credential, and is not stored.
+    let path: String
+    /// How long all sources other than reserves must be without a price before this one is requested; `nil` if it is not a reserve.
+    let reserve: Duration?
 
     /// - Parameters:
-    ///   - path: See ``SourceDescription/path``.
     ///   - timeout: From the request to giving up.
     ///   - hedge: From the request to the request of the next source.
-    ///   - reserve: How long all sources other than reserves must be without a price before this one is requested; `nil` if it is
-    ///     not a reserve.
     package init(
         loader: any PriceLoader, stream: (any PriceStream)? = nil, address: String, path: String = "",
         timeout: Duration, hedge: Duration, reserve: Duration? = nil
@@ -21,16 +27,19 @@ package struct FetchLatestPrice: Sendable {
         self.loader = loader
         self.stream = stream
         patience = .init(timeout: timeout, hedge: hedge)
-        pace = RequestLimiter(loader.venue.allLimits).pace
-        var source = SourceDescription(
-            venue: loader.venue, market: loader.market, companions: loader.companions, address: address)
-        (source.path, source.reserve) = (path, reserve)
-        self.source = source
+        (venue, market, companions) = (loader.venue, loader.market, loader.companions)
+        (self.address, self.path, self.reserve) = (address, path, reserve)
+        pace = RequestLimiter(venue.allLimits).pace
     }
 
-    var venue: Venue { source.venue }
+    /// Its name in the configuration, in quotes and in the journal.
+    package var name: String { venue.name }
 
-    var market: Market { source.market }
+    /// Whether another one would send the same requests.
+    func isSame(as other: FetchLatestPrice) -> Bool {
+        (venue, market, companions, address, path, reserve)
+            == (other.venue, other.market, other.companions, other.address, other.path, other.reserve)
+    }
 
     /// Whether its price costs a request.
     var needsRequest: Bool { loader.needsRequest }

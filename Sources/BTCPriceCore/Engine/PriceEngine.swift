@@ -415,7 +415,7 @@ package actor PriceEngine: TickTarget {
     /// Whether the sources have not been replaced meanwhile. One with another address is another one.
     func isCurrent(_ source: FetchLatestPrice) -> Bool {
         let known = registry.source(of: source.market)
-        return known?.address == source.source.address && known?.path == source.source.path
+        return known?.address == source.address && known?.path == source.path
     }
 
     func received(_ source: FetchLatestPrice, bytes: Int) {

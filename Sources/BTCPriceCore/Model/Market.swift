@@ -72,9 +72,9 @@ package struct FeedPosition: Sendable, Hashable {
 
 /// Where a market is requested. At another address there is another market, even if it has the same name.
 package struct MarketAddress: Sendable, Hashable {
-    /// See ``SourceDescription/address``.
+    /// See ``FetchLatestPrice/address``.
     let host: String
-    /// See ``SourceDescription/path``.
+    /// See ``FetchLatestPrice/path``.
     let path: String
 }
 

@@ -1,7 +1,7 @@
 /// All sources in their order, with the health of their markets and venues, and the rules for which may be requested: a pure value.
 package struct SourceRegistry: Sendable {
     package struct Entry: Sendable {
-        package let source: SourceDescription
+        package let source: FetchLatestPrice
         let interval: Duration
         fileprivate let venue: Int
         package fileprivate(set) var health = MarketHealth()
@@ -55,7 +55,7 @@ package struct SourceRegistry: Sendable {
     private var unused: [String: KeptCooldown] = [:]
 
     /// - Parameter sources: With the interval of their currency's ticks, currency by currency, the primary first.
-    init(_ sources: [(SourceDescription, Duration)], at boottime: BootTime = .boot) {
+    init(_ sources: [(FetchLatestPrice, Duration)], at boottime: BootTime = .boot) {
         lastLook = boottime
         var venues: [VenueEntry] = []
         entries = sources.map { source, interval in
@@ -101,7 +101,7 @@ package struct SourceRegistry: Sendable {
     private func index(of market: Market) -> Int? { entries.firstIndex { $0.source.market == market } }
 
     /// The source of a market; `nil` for an unknown one.
-    func source(of market: Market) -> SourceDescription? { index(of: market).map { entries[$0].source } }
+    func source(of market: Market) -> FetchLatestPrice? { index(of: market).map { entries[$0].source } }
 
     /// The index of a source by its name, among the markets of one currency.
     private func index(of name: String, among markets: [Market]) -> Int? {

@@ -158,10 +158,10 @@ package struct SourceReport: Sendable, Hashable {
     }
 
     /// The report of a configured source that is never requested.
-    package init(_ source: SourceDescription, order: Int64, use: Use) {
+    package init(_ venue: Venue, _ market: Market, at address: String, order: Int64, use: Use) {
         self.init(
-            name: source.name, order: order, market: source.market.pair, address: source.address, use: use,
-            limits: source.venue.limits.map {
+            name: venue.name, order: order, market: market.pair, address: address, use: use,
+            limits: venue.limits.map {
                 Limit(requests: Int64($0.requests), period: $0.period.wholeMilliseconds, made: 0)
             })
     }

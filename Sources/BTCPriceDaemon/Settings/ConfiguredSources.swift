@@ -47,8 +47,9 @@ struct ConfiguredSources: Sendable {
                     guard let rank = currency.sources.firstIndex(where: { $0.name == source.name }),
                         let market = exchange.markets[currency.currency]
                     else { continue }
-                    let known = SourceDescription(venue: exchange.venue, market: market, address: source.address)
-                    all[index].withoutKey.append(SourceReport(known, order: Int64(rank + 1), use: .noKey))
+                    all[index].withoutKey.append(
+                        SourceReport(
+                            exchange.venue, market, at: source.address, order: Int64(rank + 1), use: .noKey))
                 }
                 continue
             }
@@ -113,15 +114,16 @@ struct ConfiguredSources: Sendable {
 
     /// The sources to request, by currency, in the configured order.
     var asked: [(settings: Settings.CurrencySettings, candidates: [FetchLatestPrice])] {
-        all.map { known in (known.settings, known.candidates.filter { !off.contains($0.source.name) }) }
+        all.map { known in (known.settings, known.candidates.filter { !off.contains($0.name) }) }
     }
 
     /// The configured sources of a currency that are never requested, in their order.
     func unused(_ currency: Currency) -> [SourceReport] {
         guard let known = all.first(where: { $0.settings.currency == currency }) else { return [] }
-        let switched = known.candidates.filter { off.contains($0.source.name) }.map { candidate in
-            let rank = known.settings.sources.firstIndex { $0.name == candidate.source.name } ?? 0
-            var report = SourceReport(candidate.source, order: Int64(rank + 1), use: .untried)
+        let switched = known.candidates.filter { off.contains($0.name) }.map { candidate in
+            let rank = known.settings.sources.firstIndex { $0.name == candidate.name } ?? 0
+            var report = SourceReport(
+                candidate.venue, candidate.market, at: candidate.address, order: Int64(rank + 1), use: .untried)
             report.isOff = true
             return report
         }
@@ -197,7 +199,7 @@ struct ConfiguredSources: Sendable {
                 "The price in \(settings.currency) is kept too, because that in \(needing) may be derived from it.")
         }
         for (settings, candidates) in asked where settings.rules.mode == .median && settings.derivation != .always {
-            let exchanges = Set(candidates.map { $0.source.venue.upstream ?? $0.source.name })
+            let exchanges = Set(candidates.map { $0.venue.upstream ?? $0.name })
             guard exchanges.count < settings.rules.quorum else { continue }
             logger.tell(
                 .quorumUnreachable,
@@ -205,7 +207,7 @@ struct ConfiguredSources: Sendable {
             )
         }
         guard let (settings, candidates) = asked.first(where: { $0.settings.currency == .usd }) else { return }
-        let (rules, markets) = (settings.rules, candidates.map(\.source.market))
+        let (rules, markets) = (settings.rules, candidates.map(\.market))
         guard rules.peg == .convert, !markets.isEmpty, markets.allSatisfy(\.isInTether) else { return }
         logger.tell(
             .conversionImpossible,
@@ -216,7 +218,7 @@ struct ConfiguredSources: Sendable {
     /// Logs the exchanges that are the first source of several currencies, whose ticks need more requests together than the limit allows.
     private func describeSharedLimits(_ registry: SourceRegistry, logger: Logger) {
         // A price that is always derived requests nothing.
-        let users = Dictionary(grouping: asked.filter { !$0.candidates.isEmpty }) { $0.candidates[0].source.name }
+        let users = Dictionary(grouping: asked.filter { !$0.candidates.isEmpty }) { $0.candidates[0].name }
         for (name, users) in users.sorted(by: { $0.key < $1.key }) where users.count > 1 {
             guard let exchange = users[0].settings.sources.first(where: { $0.name == name })?.exchange,
                 !exchange.description.sharesRequests,
