@@ -206,6 +206,23 @@ import Testing
         try await server.stop()
     }
 
+    @Test func `a connection that shakes hands when its request is given up is for the next one`() async throws {
+        let server = try await Server(.silent)
+        let transport = try transport(on: server.group, connectTimeout: .seconds(3600))
+        let url = "https://127.0.0.1:\(server.port)/"
+        let first = Task { try await outcome(transport, url) }
+        while server.openedCount < 1 { await Task.yield() }
+        first.cancel()
+        #expect(try await first.value == "cancelled")
+        // Of two more requests, one has the first connection.
+        let others = (0..<2).map { _ in Task { try await outcome(transport, url) } }
+        while server.openedCount < 2 { await Task.yield() }
+        #expect((server.openedCount, server.closedCount) == (2, 0))
+        await transport.close()
+        for other in others { #expect(try await other.value == "cancelled") }
+        try await server.stop()
+    }
+
     @Test func `a connection whose late response never comes is closed`() async throws {
         let server = try await Server(.late)
         let transport = try transport(on: server.group, connectTimeout: .milliseconds(50))
