@@ -1,5 +1,6 @@
 /// A source of a currency: a market that is requested at an address.
-package struct FetchLatestPrice: Sendable {
+// A class, since rounds and the registry pass it on often: a copy of its values costs a count of references for each.
+package final class FetchLatestPrice: Sendable {
     private let loader: any PriceLoader
     let stream: (any PriceStream)?
     /// The waits that it is granted.
