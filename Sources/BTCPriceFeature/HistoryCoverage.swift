@@ -22,8 +22,9 @@ package struct HistoryCoverage: Sendable {
     }
 
     /// Whether at least two candles and at least a tenth of all are missing.
+    /// - Parameter known: How many seconds are known.
     package func isPoor(_ known: Int64, _ step: Candle.Step) -> Bool {
-        let missing = count(step) - known
+        let missing = count(step) - known / step.seconds
         return missing >= 2 && missing * 10 >= count(step)
     }
 

@@ -22,7 +22,7 @@ import Testing
         let first = next(plan)
         #expect(first?.loader == 1)
         #expect(minutes(first) == [0, 1000])
-        plan.answered(first ?? .init(loader: 0, step: .minute, range: 0..<0))
+        plan.answered(first ?? .init(loader: 0, step: .minute, range: 0..<0), delivered: [])
         // Of several loaders that need one request, the first source's; but the span is longer than its page.
         #expect(minutes(next(plan)) == [1000, 1440])
         #expect(next(plan)?.loader == 1)
@@ -47,7 +47,7 @@ import Testing
         let known = (0..<1440).filter { $0 != 400 && $0 != 402 }.map(Int64.init)
         let request = next(plan, known: known)
         #expect(minutes(request) == [400, 403])
-        if let request { plan.answered(request) }
+        if let request { plan.answered(request, delivered: [401 * 60]) }
         #expect(next(plan, known: known) == nil)
         #expect(next(BackfillPlan([]), known: []) == nil)
         // Another exchange may have the candle.
@@ -55,15 +55,28 @@ import Testing
         for loader in [0, 1] {
             let request = next(two, known: known)
             #expect(request?.loader == loader)
-            if let request { two.answered(request) }
+            if let request { two.answered(request, delivered: []) }
         }
         #expect(next(two, known: known) == nil)
     }
 
+    @Test func `a candle that was delivered and lost is requested again in the next search`() {
+        var plan = BackfillPlan([ScriptedCandles(page: 1440)])
+        let request = next(plan)
+        #expect(minutes(request) == [0, 1440])
+        if let request { plan.answered(request, delivered: (0..<1440).filter { $0 != 700 }.map { $0 * 60 }) }
+        #expect(next(plan) == nil)
+        plan.begin()
+        #expect(next(plan, known: (0..<1440).filter { $0 != 700 }) == nil, "there was no trade")
+        #expect(minutes(next(plan, known: 10..<1440)) == [0, 10])
+    }
+
+    /// The machine's clock may be a minute ahead of the exchange's.
     @Test func `the present candle and the one that has just ended are not requested`() {
-        #expect(BackfillPlan.range(of: .minute, 2, at: 1000 * 60 + 31) == 998 * 60..<1000 * 60)
-        #expect(BackfillPlan.range(of: .minute, 2, at: 1000 * 60 + 29) == 997 * 60..<999 * 60)
-        #expect(BackfillPlan.range(of: .hour, 1, at: 7200 + 60) == 3600..<7200)
+        #expect(BackfillPlan.range(of: .minute, 2, at: 1000 * 60 + 31) == 997 * 60..<999 * 60)
+        #expect(BackfillPlan.range(of: .minute, 2, at: 1000 * 60 + 29) == 996 * 60..<998 * 60)
+        #expect(BackfillPlan.range(of: .hour, 1, at: 7200 + 90) == 3600..<7200)
+        #expect(BackfillPlan.range(of: .hour, 1, at: 7200 + 89) == 0..<3600)
     }
 }
 
@@ -244,7 +257,8 @@ extension Backfill {
         #expect(loader.requests.map(\.range) == [start..<start + 60, start..<start + 60])
         #expect(archive.filled[.minute]?.map(\.start) == [start])
         #expect(
-            await backfill.reason(.usd, at: world.now().wall.milliseconds / 1000, for: 1000) == "its minute is not over"
+            await backfill.reason(.usd, at: world.now().wall.milliseconds / 1000, for: 1000)
+                == "its minute is not over, or ended less than 90 s ago"
         )
         #expect(await backfill.reason(.eur, at: second, for: 1000) == "no configured exchange has candles in EUR")
         await backfill.change([])
@@ -301,7 +315,7 @@ extension Backfill {
         let end = Candle.Step.minute.start(of: world.now().wall.wholeSeconds)
         let starts = [1000, 950, 901, 899, 500].map { end - $0 * 60 }
         var fetched = await backfill.fetch(.usd, at: starts.reversed().map { $0 + 7 } + [starts[0], end], for: 1000)
-        #expect(fetched.failures == [end: "its minute is not over"])
+        #expect(fetched.failures == [end: "its minute is not over, or ended less than 90 s ago"])
         #expect(fetched.wait == 0)
         #expect(loader.requests.map(\.range) == [starts[0]..<starts[2] + 60])
         // Only what a client wants is stored.

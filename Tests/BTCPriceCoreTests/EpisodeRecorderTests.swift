@@ -24,6 +24,16 @@ private final class MemoryEpisodes: EpisodeArchive {
     private let outage = Episode.Subject(.outage, .usd)
     private let failed = Episode.Subject(.failed, .usd, source: "kraken")
 
+    @Test func `a failure that is too short to be told takes no earlier one with it`() {
+        var log = EpisodeLog()
+        for span in [0..<10, 200..<201] as [Range<Int64>] {
+            log.goesOn(failed, at: span.lowerBound)
+            log.ended(failed, at: span.upperBound)
+        }
+        #expect(log.takeChanged(at: 201) == [Episode(failed, start: 0, end: 10)])
+        #expect(log.takeChanged(at: 202) == [])
+    }
+
     @Test func `an episode has a begin, an end and the farthest distance`() {
         var log = EpisodeLog()
         let outvoted = Episode.Subject(.outvoted, .usd, source: "binance")

@@ -330,6 +330,16 @@ extension PriceHistory {
         #expect(archive.kept.map(\.candle.covered) == [31, 1])
     }
 
+    @Test func `a minute that the store has completed counts in the day, however many prices of streams it had`() {
+        var day = DayWindow()
+        for _ in 0..<200 { day.add(100, isInDoubt: false, at: Self.midnight) }
+        day.add(100, isInDoubt: false, at: Self.midnight + 60)
+        let completed = Candle(
+            start: Self.midnight, open: 100, high: 120, low: 90, close: 100, ticks: 60, fresh: 20, origin: Candle.mixed)
+        day.restore([completed])
+        #expect(day.day(at: Self.midnight + 61).map { [$0.high, $0.low] } == [120, 90])
+    }
+
     @Test func `restoring the day again changes nothing`() throws {
         let history = PriceHistory(store: archive)
         _ = history.add(state("100"), isTick: true, at: at(30))

@@ -90,6 +90,18 @@ import Testing
         #expect(history.series[czk]?.rates.count == 5)
     }
 
+    @Test func `a derived candle is in doubt if the other one is`() {
+        var candle = Candle(start: 0, 100, isInDoubt: true)
+        #expect(candle.derived(25, in: czk)?.isInDoubt == true)
+        candle.fresh = 2
+        candle.ticks = 2
+        #expect(candle.derived(25, in: czk).map { [$0.isInDoubt, $0.doubtful == 1] } == [false, true])
+        // Beside an exchange's prices, which are not in doubt.
+        candle.doubtful = 2
+        candle.origin = Candle.mixed
+        #expect(candle.derived(25, in: czk)?.isInDoubt == false)
+    }
+
     @Test func `a derived candle has the prices of the other one at the rate, and says so`() {
         let candle = Candle(
             start: 0, open: 100, high: 120, low: 90, close: 110, ticks: 60, fresh: 60, covered: 55, doubtful: 2,

@@ -8,8 +8,8 @@ import Testing
 
     @Test func `a missing tenth is reported, one missing candle is not`() {
         #expect(day.count(.minute) == 1440)
-        #expect(!day.isPoor(1440, .minute) && !day.isPoor(1297, .minute) && day.isPoor(1296, .minute))
-        #expect(!day.isPoor(23, .hour) && day.isPoor(21, .hour))
+        #expect(!day.isPoor(1440 * 60, .minute) && !day.isPoor(1297 * 60, .minute) && day.isPoor(1296 * 60, .minute))
+        #expect(!day.isPoor(23 * 3600, .hour) && day.isPoor(21 * 3600, .hour))
         #expect(!day.isPoor(0, .day))
     }
 

@@ -458,6 +458,73 @@ extension HistoryStore {
         #expect(days.map(\.covered) == [nil])
     }
 
+    @Test func `what only an exchange's hour knows stays beside minutes that cover most of it`() async throws {
+        let store = store()
+        let hour = Candle(
+            start: Self.start, open: 69_000, high: 75_000, low: 60_000, close: 69_000, origin: "kraken")
+        try await store.backfill([hour], of: .usd, .hour)
+        keep(store, 0..<21)
+        clock.set(Self.start + 3660)
+        try await store.backfill((25..<60).map { candle($0, 69_000, origin: "kraken") }, of: .usd, .minute)
+        let known = try #require(try await read(store, .hour).first)
+        #expect((known.low, known.high, known.origin, known.covered) == (60_000, 75_000, Candle.mixed, nil))
+        #expect(known.ticks == 21 * 60)
+    }
+
+    @Test func `an hour that an exchange has completed knows all of its moments`() async throws {
+        let store = store()
+        keep(store, 10..<20)
+        keep(store, 3 * 1440..<3 * 1440 + 1)
+        #expect(try await store.candle(of: .usd, at: Self.start + 2400) == nil)
+        let hour = Candle(
+            start: Self.start, open: 69_000, high: 75_000, low: 60_000, close: 69_000, origin: "kraken")
+        try await store.backfill([hour], of: .usd, .hour)
+        let (found, step) = try #require(try await store.candle(of: .usd, at: Self.start + 2400))
+        #expect((found.origin, step) == (Candle.mixed, .hour))
+    }
+
+    @Test func `an hour with a minute of an exchange is completed, too`() async throws {
+        let store = store()
+        keep(store, 0..<10)
+        var part = candle(10, 69_000)
+        part.covered = 20
+        store.keep([KeptCandle(.usd, part, .keepsOwn)])
+        keep(store, 70..<71)
+        try await store.backfill([candle(10, 69_000, origin: "kraken")], of: .usd, .minute)
+        #expect(try await read(store, .hour).first?.covered == 660)
+        let hour = Candle(
+            start: Self.start, open: 69_000, high: 75_000, low: 60_000, close: 69_000, origin: "kraken")
+        try await store.backfill([hour], of: .usd, .hour)
+        let known = try #require(try await read(store, .hour).first)
+        #expect((known.covered, known.low, known.ticks) == (nil, 60_000, 11 * 60))
+    }
+
+    @Test func `a row that is not valid takes the place of no other`() async throws {
+        let store = store()
+        keep(store, 0..<6)
+        let other = try SQLiteDatabase(path: path)
+        try other.execute("UPDATE minute SET low = high * 2 WHERE start IN (\(Self.start + 60), \(Self.start + 120))")
+        let found = try await read(store, .minute, limit: 3)
+        #expect(found.map { ($0.start - Self.start) / 60 } == [0, 3, 4])
+        #expect(try await read(store, .minute).count == 4)
+    }
+
+    @Test func `what a damaged file knows of a part of a minute is kept beside an exchange's minute`() throws {
+        let database = try HistoryDatabase(path: path, now: Self.start)
+        let exchange = Candle(
+            start: Self.start, open: 69_000, high: 75_000, low: 60_000, close: 69_000, origin: "kraken")
+        try database.backfill([exchange], of: .usd, .minute, at: Self.start + 60)
+        let price = SQLiteStatement.Value.integer(70_000 * 100_000_000)
+        let row: [SQLiteStatement.Value] = [
+            .text("USD"), .integer(Self.start), price, price, price, price, .integer(10), .integer(10),
+            .text(Candle.own),
+            .null, .integer(0), .integer(10), .integer(0),
+        ]
+        #expect(try database.add(HistorySalvage.Batch(step: .minute, rows: [row])) == 1)
+        let known = try #require(try database.candles(of: .usd, .minute, in: 0..<Int64.max, limit: 9).first)
+        #expect((known.low, known.high, known.origin, known.ticks) == (60_000, 75_000, Candle.mixed, 10))
+    }
+
     @Test func `an hour whose minutes are deleted stays, even if its last minute is filled later`() async throws {
         let store = store(keep: .seconds(86_400))
         keep(store, 0..<27 * 60)

@@ -49,6 +49,8 @@ package actor Backfill: StateSubscriber {
     private var failing: Set<Currency> = []
     /// The older hours of each currency, as far as they were looked at.
     private var older: [Currency: OlderHours] = [:]
+    /// The day in which ``older`` was begun, Unix seconds.
+    private var olderDay: Int64?
     /// Counts the changes of ``lanes``.
     private var version = 0
     private let engine: PriceEngine
@@ -222,14 +224,14 @@ package actor Backfill: StateSubscriber {
         guard let lane, !lane.loaders.isEmpty else {
             return .failed(seconds, "no configured exchange has candles in \(currency)")
         }
-        let end = Candle.Step.minute.start(of: now().wall.wholeSeconds)
+        let end = BackfillPlan.range(of: .minute, 0, at: now().wall.wholeSeconds).upperBound
         let reaches = lane.loaders.map { $0.reach(.minute, before: end) }
         let farthest = reaches.min() ?? end
         var fetched = Fetched()
         var wanted: [Int64] = []
         for start in Set(seconds.map(Candle.Step.minute.start)).sorted() {
             if start >= end {
-                fetched.failures[start] = "its minute is not over"
+                fetched.failures[start] = "its minute is not over, or ended less than \(BackfillPlan.margin) s ago"
             } else if start < farthest {
                 fetched.failures[start] = "the exchanges with candles in \(currency) have only their newest ones"
             } else {
@@ -293,6 +295,7 @@ package actor Backfill: StateSubscriber {
         let begun = version
         failing = []
         for lane in lanes where !lane.loaders.isEmpty {
+            plans[lane.currency]?.begin()
             // What is still wrong is found again.
             for loader in lane.loaders where breakers[loader.market]?.state(at: now().boottime) != .open {
                 problems[loader.market] = nil
@@ -367,7 +370,7 @@ package actor Backfill: StateSubscriber {
             }
             try await archive.backfill(candles, of: lane.currency, step)
             guard version == begun else { return nil }
-            plans[lane.currency, default: plan].answered(request)
+            plans[lane.currency, default: plan].answered(request, delivered: candles.lazy.map(\.start))
             return (candles.count, loader.market.venue)
         }
         return nil
@@ -378,6 +381,10 @@ package actor Backfill: StateSubscriber {
     func fillOlder() async throws(HistoryError) -> Duration? {
         let begun = version
         let hours = BackfillPlan.range(of: .hour, BackfillPlan.allHours, at: now().wall.wholeSeconds)
+        // What was known may have been lost with a damaged file: once a day, all is looked at again.
+        if case let day = Candle.Step.day.start(of: hours.upperBound), day != olderDay {
+            (olderDay, older) = (day, [:])
+        }
         let latest = hours.upperBound - BackfillPlan.olderHours * Candle.Step.hour.seconds
         func start(_ lane: Lane) -> Int64 { min(older[lane.currency]?.start ?? latest, latest) }
         while !Task.isCancelled {

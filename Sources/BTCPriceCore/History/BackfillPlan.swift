@@ -15,20 +15,28 @@ struct BackfillPlan: Sendable {
         let range: Range<Int64>
     }
 
+    /// How long ago a candle must have ended by this machine's clock to be requested, seconds: the clock may be ahead of the exchange's, which
+    /// may need a moment to complete its last candle.
+    static let margin = VenueClocks.tolerance / 1000 + 30
+
     let loaders: [any CandleLoader]
-    /// The ranges that each loader has responded to, by step. An exchange has no candle for a span without a trade, but another one may.
-    private var answered: [[Candle.Step: [Range<Int64>]]]
+    /// What each loader had no candle of, by step: their starts. An exchange has none for a span without a trade, but another one may.
+    private var empty: [[Candle.Step: Set<Int64>]]
+    /// What each loader was asked for in this search, by step: what it had may not have been stored.
+    private var requested: [[Candle.Step: Set<Int64>]]
 
     /// - Parameter loaders: In the order of the configured sources.
     init(_ loaders: [any CandleLoader]) {
         self.loaders = loaders
-        answered = loaders.map { _ in [:] }
+        (empty, requested) = (loaders.map { _ in [:] }, loaders.map { _ in [:] })
     }
+
+    /// Begins a search. What is missing although a loader had it was lost, and is requested again.
+    mutating func begin() { requested = loaders.map { _ in [:] } }
 
     /// The span in which candles are wanted. It ends before the current candle, which is not complete.
     static func range(of step: Candle.Step, _ count: Int64, at now: Int64) -> Range<Int64> {
-        // An exchange may need a moment to complete its last candle.
-        let end = step.start(of: now - 30)
+        let end = step.start(of: now - margin)
         return end - count * step.seconds..<end
     }
 
@@ -44,10 +52,9 @@ struct BackfillPlan: Sendable {
             !known.contains($0)
         }
         let requests = loaders.indices.filter { !failed.contains($0) }.compactMap { index in
-            let done = answered[index][step] ?? []
+            let done = (empty[index][step] ?? []).union(requested[index][step] ?? [])
             return request(
-                loaders[index], index, step, missing.filter { start in !done.contains { $0.contains(start) } },
-                end ?? wanted.upperBound)
+                loaders[index], index, step, missing.filter { !done.contains($0) }, end ?? wanted.upperBound)
         }
         // The loader with the fewest requests; if there are several, the one of the first source.
         return requests.min { ($0.count, $0.request.loader) < ($1.count, $1.request.loader) }?.request
@@ -68,11 +75,16 @@ struct BackfillPlan: Sendable {
         return (Request(loader: index, step: step, range: first..<last + step.seconds), count)
     }
 
-    mutating func answered(_ request: Request) {
-        // Ranges that are no longer wanted are never requested again.
+    /// Records a response.
+    /// - Parameter delivered: The starts of its candles.
+    mutating func answered(_ request: Request, delivered: some Sequence<Int64>) {
+        let starts = Set(
+            stride(from: request.range.lowerBound, to: request.range.upperBound, by: Int(request.step.seconds)))
+        requested[request.loader][request.step, default: []].formUnion(starts)
+        // What is no longer wanted is never requested again.
         let longest = request.step == .hour ? Self.allHours : Self.wanted.first { $0.step == request.step }?.count ?? 0
         let oldest = request.range.upperBound - 2 * longest * request.step.seconds
-        answered[request.loader][request.step, default: []].removeAll { $0.upperBound < oldest }
-        answered[request.loader][request.step, default: []].append(request.range)
+        let known = empty[request.loader][request.step] ?? []
+        empty[request.loader][request.step] = known.filter { $0 >= oldest }.union(starts.subtracting(delivered))
     }
 }

@@ -104,7 +104,9 @@ package struct Candle: Sendable, Hashable {
     package var coveredMinutes: Int64? { covered.flatMap { $0 < 60 ? nil : $0 / 60 } }
 
     /// Whether all ticks that it was made of were in doubt.
-    package var isInDoubt: Bool { origin == Self.own && fresh > 0 && (doubtful ?? 0) >= fresh }
+    package var isInDoubt: Bool {
+        (origin == Self.own || isDerived) && fresh > 0 && (doubtful ?? 0) >= fresh
+    }
 
     /// The same with all its ticks in doubt.
     package var inDoubt: Candle {
@@ -161,7 +163,7 @@ package struct Candle: Sendable, Hashable {
     package func isEnough(_ step: Step) -> Bool { covered.map { Self.isEnough($0, of: step.seconds) } ?? true }
 
     /// Whether an exchange's candle says more of its span: it covers too little, or all of it is in doubt.
-    func needsCompletion(_ step: Step) -> Bool { !isEnough(step) || isInDoubt }
+    package func needsCompletion(_ step: Step) -> Bool { !isEnough(step) || isInDoubt }
 
     /// The value of ``covered`` for this many seconds of a candle.
     package static func covered(_ seconds: Int64, of step: Step) -> Int64? {

@@ -10,7 +10,8 @@ package struct KeptCandle: Sendable, Hashable {
         case replaces
         /// The stored candle stays: the time of this one is in doubt.
         case yields
-        /// This one is an exchange's. An own candle that is in doubt or covers too little is completed with it; any other one stays.
+        /// This one is an exchange's. One that the daemon has seen a part of, and that is in doubt or covers too little, is completed with it;
+        /// any other one stays.
         case completes
     }
 
@@ -29,7 +30,7 @@ package struct KeptCandle: Sendable, Hashable {
         switch conflict {
         case .yields: return nil
         case .replaces: return candle
-        case .completes: return known.origin == Candle.own && known.needsCompletion(step) ? candle.beside(known) : nil
+        case .completes: return known.isPartlyOwn && known.needsCompletion(step) ? candle.beside(known) : nil
         case .keepsOwn where known.origin == Candle.own: return known.isInDoubt ? candle : nil
         case .continues where known.origin == Candle.own:
             // Together they can't cover more than the minute: then the known one is that of another time.

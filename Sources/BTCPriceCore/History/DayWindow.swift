@@ -60,8 +60,10 @@ struct DayWindow: Sendable {
                 whole.append(known[index])
                 known[index] = whole
                 first?.isJoined = true
-            } else if index < known.count - 1, candle.isPartlyOwn, candle.ticks >= known[index].ticks {
-                // The store may have completed it.
+            } else if index < known.count - 1,
+                candle.origin == Candle.mixed || candle.isPartlyOwn && candle.ticks >= known[index].ticks
+            {
+                // The store may have completed it. It counts no prices of streams.
                 known[index] = candle
             }
         }

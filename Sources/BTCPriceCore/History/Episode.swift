@@ -108,7 +108,8 @@ package struct EpisodeLog: Sendable {
         last[subject] = episode
         // It was not to be told.
         if isTooShort(episode, at: second) {
-            changed[subject] = nil
+            changed[subject]?[episode.start] = nil
+            if changed[subject]?.isEmpty == true { changed[subject] = nil }
             days[subject]?.count -= 1
         } else {
             change(episode)

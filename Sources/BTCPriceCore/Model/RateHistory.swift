@@ -142,8 +142,11 @@ extension Candle {
     /// - Parameter rate: How much of the other currency buys one of this.
     package func derived(_ rate: Price, in currency: Currency) -> Candle? {
         let prices = [open, high, low, close].map { ($0 * rate).rounded(toPlaces: currency.places) }
+        // Beside an exchange's prices, it is not all in doubt.
+        let isKnown = isInDoubt || (doubtful ?? 0) < fresh
         return Candle(
             checkedStart: start, open: prices[0], high: prices[1], low: prices[2], close: prices[3], ticks: ticks,
-            fresh: fresh, origin: Self.derived, covered: covered, doubtful: doubtful, single: single, in: currency)
+            fresh: fresh, origin: Self.derived, covered: covered, doubtful: isKnown ? doubtful : nil, single: single,
+            in: currency)
     }
 }

@@ -133,16 +133,21 @@ final class HistoryDatabase {
     func add(
         _ candles: [KeptCandle], at now: Int64, oldest: Int64?, episodes: [Episode] = []
     ) throws(SQLiteError) {
+        try atomically { () throws(SQLiteError) in
+            for kept in candles { try add(kept.candle, of: kept.currency, to: .minute, kept.conflict) }
+            for kept in candles { note(kept.candle.start, of: kept.currency, in: .hour) }
+            try close(.hour, from: .minute, at: now)
+            try close(.day, from: .hour, at: now)
+            try write(episodes)
+            if let oldest { try prune(before: oldest, at: now) }
+        }
+    }
+
+    /// Makes changes that all take effect, or none.
+    private func atomically(_ changes: () throws(SQLiteError) -> Void) throws(SQLiteError) {
         let before = (open, lastPruned, currencies)
         do throws(SQLiteError) {
-            try database.transaction { () throws(SQLiteError) in
-                for kept in candles { try add(kept.candle, of: kept.currency, to: .minute, kept.conflict) }
-                for kept in candles { note(kept.candle.start, of: kept.currency, in: .hour) }
-                try close(.hour, from: .minute, at: now)
-                try close(.day, from: .hour, at: now)
-                try write(episodes)
-                if let oldest { try prune(before: oldest, at: now) }
-            }
+            try database.transaction(changes)
         } catch {
             (open, lastPruned, currencies) = before
             throw error
@@ -152,18 +157,12 @@ final class HistoryDatabase {
     /// Adds an exchange's candles of an hour or a day, for spans that have none.
     /// - Parameter now: Unix seconds.
     func backfill(_ candles: [Candle], of currency: Currency, _ step: Candle.Step, at now: Int64) throws(SQLiteError) {
-        let before = (open, currencies)
-        do throws(SQLiteError) {
-            try database.transaction { () throws(SQLiteError) in
-                for candle in candles { try add(candle, of: currency, to: step, .completes) }
-                // Recomputes the days that were made before these hours were known.
-                guard step == .hour else { return }
-                for candle in candles { note(candle.start, of: currency, in: .day) }
-                try close(.day, from: .hour, at: now)
-            }
-        } catch {
-            (open, currencies) = before
-            throw error
+        try atomically { () throws(SQLiteError) in
+            for candle in candles { try add(candle, of: currency, to: step, .completes) }
+            // Recomputes the days that were made before these hours were known.
+            guard step == .hour else { return }
+            for candle in candles { note(candle.start, of: currency, in: .day) }
+            try close(.day, from: .hour, at: now)
         }
     }
 
@@ -181,8 +180,8 @@ final class HistoryDatabase {
         }
     }
 
-    /// Adds rows that were read from a damaged file where there are none, and the daemon's own ones where an exchange's are. All of it takes
-    /// effect, or nothing.
+    /// Adds rows that were read from a damaged file where there are none, and the daemon's own ones where an exchange's are; what knows too
+    /// little of its span, beside the exchange's. All of it takes effect, or nothing.
     /// - Returns: The number of rows that are valid candles.
     func add(_ batch: HistorySalvage.Batch) throws(SQLiteError) -> Int {
         var count = 0
@@ -191,7 +190,7 @@ final class HistoryDatabase {
         let insertion =
             "INSERT \(Self.row(of: batch.step)) ON CONFLICT DO UPDATE SET \(all) "
             + "WHERE excluded.origin IN \(seen) AND origin NOT IN \(seen)"
-        try database.transaction { () throws(SQLiteError) in
+        try atomically { () throws(SQLiteError) in
             for row in batch.rows {
                 guard case .text(let code) = row[0], let currency = Currency(rawValue: code),
                     let candle = Candle(Array(row.dropFirst()), in: currency, batch.step),
@@ -201,9 +200,16 @@ final class HistoryDatabase {
                 let values = row.enumerated().map { index, value in
                     index < 9 || value.integer != nil ? value : .null
                 }
+                count += 1
+                let span = candle.start..<candle.start + 1
+                if candle.needsCompletion(batch.step),
+                    try !candles(of: currency, batch.step, in: span, limit: 1).isEmpty
+                {
+                    try add(candle, of: currency, to: batch.step, .keepsOwn)
+                    continue
+                }
                 try note(currency)
                 try run(insertion, values)
-                count += 1
             }
         }
         return count
@@ -286,17 +292,20 @@ final class HistoryDatabase {
 
     /// Makes a candle from shorter ones.
     ///
-    /// An exchange's candle stays until the shorter ones cover all of its span, or enough of it if some are the daemon's own. The daemon's
-    /// own candle stays if the shorter ones have fewer ticks, since then some of them have been deleted.
+    /// An exchange's candle stays until the shorter ones cover all of its span, or are the daemon's own and cover enough of it; if some are
+    /// own, it is kept beside them. The daemon's own candle stays if the shorter ones have fewer ticks, since then some of them have been
+    /// deleted.
     private func merge(_ span: Span, _ step: Candle.Step, from part: Candle.Step) throws(SQLiteError) {
         let range = span.start..<span.start + step.seconds
         let parts = try candles(of: span.currency, part, in: range, limit: .max)
-        guard let whole = Candle(parts, of: part, in: range, at: range.upperBound) else { return }
+        guard var whole = Candle(parts, of: part, in: range, at: range.upperBound) else { return }
         if let known = try candles(of: span.currency, step, in: range, limit: 1).first {
             let seconds = { (candle: Candle) in candle.covered ?? step.seconds }
             let isBetter = known.isInDoubt || known.ticks <= whole.ticks && seconds(known) <= seconds(whole)
             let isMore = whole.isPartlyOwn ? whole.isEnough(step) : whole.covered == nil
             guard known.isPartlyOwn ? isBetter : isMore else { return }
+            // What they lack is only in the exchange's.
+            if !known.isPartlyOwn, whole.origin == Candle.mixed, whole.covered != nil { whole = known.beside(whole) }
         }
         try add(whole, of: span.currency, to: step, .replaces)
     }
@@ -353,19 +362,25 @@ final class HistoryDatabase {
     ) throws(SQLiteError) -> [Candle] {
         var candles: [Candle] = []
         var unjudged: Set<Int64> = []
-        try run(
-            """
-            SELECT \(Self.columns.joined(separator: ", ")) FROM \(step)
-            WHERE currency = ?3 AND start >= ?1 AND start < ?2 ORDER BY start LIMIT ?4
-            """,
-            [
-                .integer(range.lowerBound), .integer(range.upperBound), .text(currency.rawValue),
-                .integer(Int64(limit)),
-            ]
-        ) { row in
-            guard let candle = Candle(row, in: currency, step) else { return }
-            if step == .minute, candle.origin == Candle.own, row[10] == .null { unjudged.insert(candle.start) }
-            candles.append(candle)
+        // A row that is not valid takes the place of none that follows.
+        var first = range.lowerBound
+        while candles.count < limit {
+            let left = limit - candles.count
+            var rows = 0
+            try run(
+                """
+                SELECT \(Self.columns.joined(separator: ", ")) FROM \(step)
+                WHERE currency = ?3 AND start >= ?1 AND start < ?2 ORDER BY start LIMIT ?4
+                """,
+                [.integer(first), .integer(range.upperBound), .text(currency.rawValue), .integer(Int64(left))]
+            ) { row in
+                guard let start = row[0].integer else { return }
+                (first, rows) = (start + 1, rows + 1)
+                guard let candle = Candle(row, in: currency, step) else { return }
+                if step == .minute, candle.origin == Candle.own, row[10] == .null { unjudged.insert(candle.start) }
+                candles.append(candle)
+            }
+            if rows < left { break }
         }
         return unjudged.isEmpty ? candles : try judged(candles, of: currency, unjudged)
     }

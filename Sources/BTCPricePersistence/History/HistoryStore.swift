@@ -372,12 +372,14 @@ package final class HistoryStore: CandleArchive {
 
     /// Whether a candle has information about a moment within it. Runs on the queue.
     ///
-    /// It has none if the daemon made it from prices that are all later, or all earlier.
+    /// It has none if the daemon made it from prices that are all later, or all earlier, and no exchange's candle completes it.
     private func knows(
         _ second: Int64, _ candle: Candle, _ step: Candle.Step, of currency: Currency, _ newest: [KeptCandle],
         _ database: HistoryDatabase
     ) throws(SQLiteError) -> Bool {
-        guard step > .minute, [Candle.own, Candle.mixed].contains(candle.origin) else { return true }
+        guard step > .minute, candle.isPartlyOwn, candle.origin == Candle.own || candle.covered != nil else {
+            return true
+        }
         let shorter: Candle.Step = step == .day ? .hour : .minute
         let span = candle.start..<candle.start + step.seconds
         let parts = try candles(of: currency, shorter, in: span, limit: .max, newest, database)

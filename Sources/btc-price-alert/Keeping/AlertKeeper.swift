@@ -233,7 +233,7 @@ struct AlertKeeper: Sendable {
             if candle.start * 1000 < from.milliseconds { parts.0.append(candle) } else { parts.1.append(candle) }
         }
         // An exchange may not have the last minute yet, and those in which the daemon stopped and started are known in part.
-        let isPoor = HistoryCoverage(from: from, to: now.wall).isPoor(Int64(missed.count), .minute)
+        let isPoor = HistoryCoverage(from: from, to: now.wall).isPoor(Int64(missed.count) * 60, .minute)
         guard candles == nil || !isPoor || now.boottime - gap.found >= Bounds.patience else { return [] }
         gaps.removeAll { $0.currency == gap.currency }
         revision += 1

@@ -152,13 +152,13 @@ struct HistoryRoutes: Sendable {
         // A part of a long history says nothing about the rest.
         guard let from = query.from, known.next == nil else { return nil }
         let coverage = HistoryCoverage(from: from, to: min(query.to ?? .now, .now))
-        guard coverage.isPoor(Int64(known.candles.count), query.step) else { return nil }
+        let less = coverage.seconds(in: known.candles, query.step)
+        guard coverage.isPoor(less, query.step) else { return nil }
         for step in Candle.Step.allCases where step > query.step {
             var longer = query
             longer.step = step
             let candles = try await daemon.history(longer, for: client).candles
-            let (more, less) = (coverage.seconds(in: candles, step), coverage.seconds(in: known.candles, query.step))
-            if coverage.knowsMore(more, than: less) { return step }
+            if coverage.knowsMore(coverage.seconds(in: candles, step), than: less) { return step }
         }
         return nil
     }

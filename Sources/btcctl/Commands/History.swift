@@ -268,7 +268,7 @@ enum History {
             if best.map({ coverage.knowsMore(known, than: $0.known) }) ?? true {
                 best = (step, candles, currency, known)
             }
-            if known > 0, !coverage.isPoor(known / step.seconds, step) { break }
+            if known > 0, !coverage.isPoor(known, step) { break }
         }
         return best.map { ($0.step, $0.candles, $0.currency) } ?? (shortest, [], Currency.usd.rawValue)
     }
@@ -281,7 +281,7 @@ enum History {
         _ options: Request, _ step: Candle.Step, count: Int64, known: Int64, _ coverage: HistoryCoverage,
         _ connection: inout PriceConnection
     ) throws(ClientError) -> String? {
-        guard coverage.isPoor(known / step.seconds, step) else { return nil }
+        guard coverage.isPoor(known, step) else { return nil }
         let wanted = coverage.count(step)
         let what = count == 0 ? "No" : count < wanted ? "Only \(count) of \(wanted)" : "Only parts of the \(wanted)"
         var note = "\(what) \(step)s of this time are known"
