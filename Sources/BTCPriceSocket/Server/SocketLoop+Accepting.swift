@@ -86,8 +86,8 @@ extension SocketLoop {
 
     /// Gives the memory of clients that have gone back to the system. malloc(3) itself gives back only what is at the end of its heap.
     private mutating func giveBackMemory() {
-        guard mostHeld - table.total.heldBytes >= 4 << 20 else { return }
-        mostHeld = table.total.heldBytes
+        guard mostTaken - taken >= 4 << 20 else { return }
+        mostTaken = taken
         malloc_trim(0)
     }
 }

@@ -171,7 +171,7 @@ extension SocketLoop {
     /// While the connections take too much memory, closes those that have been unread longest of the user who holds most. An eighth of a
     /// user's share is made free at a time: to look for them takes longer than to close them.
     mutating func relieve() {
-        mostHeld = max(mostHeld, table.total.heldBytes)
+        mostTaken = max(mostTaken, taken)
         // Nobody is above the limit of one user otherwise, nor all above that of all.
         guard table.total.heldBytes > replies.limits.queuedBytesPerUser else { return }
         let limits = replies.limits

@@ -43,7 +43,9 @@ struct SocketLoop: ~Copyable {
     /// The calls being handled outside the loop, in total and by user.
     var pending = 0
     /// The most memory that the connections took since it was given back to the system, bytes.
-    var mostHeld = 0
+    var mostTaken = 0
+    /// About what the connections take, bytes: what they hold, and 8 KiB each for themselves and the calls that are handled for them.
+    var taken: Int { table.total.heldBytes + table.count << 13 }
     var pendingOfUser: [UInt32: Int] = [:]
     /// The work that calls of a user may still cause, of the users whose calls have caused some lately.
     var workOfUser: [UInt32: TokenBucket] = [:]
