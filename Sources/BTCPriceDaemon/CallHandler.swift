@@ -105,8 +105,9 @@ struct CallHandler: Sendable {
         // While the price is not current, no source is in use.
         let isFresh = record.state.freshness == .fresh
         let verdicts = isFresh ? record.verdicts : [:]
+        let present = now()
         var reports = await engine.registry.reports(
-            of: await engine.markets(of: currency), at: now(), verdicts)
+            of: await engine.markets(of: currency), at: present, verdicts)
         for report in running.value.sources.unused(currency) {
             reports.insert(report, at: min(Int(report.order) - 1, reports.count))
         }
@@ -117,7 +118,11 @@ struct CallHandler: Sendable {
             reports[index].way = record.ways[market]
             // One that was switched off has no price since.
             if reports[index].lastSuccess != nil {
-                reports[index].lastPrice = record.lastPrices[reports[index].name]
+                if let last = record.lastPrices[reports[index].name] {
+                    reports[index].lastPrice = last.value
+                    // A request for another market of the exchange may have brought it.
+                    reports[index].lastSuccess = present.wallTime(of: last.arrival.boottime)
+                }
                 (reports[index].bid, reports[index].ask) = (record.quotes[market]?.bid, record.quotes[market]?.ask)
             }
             reports[index].claim = isFresh ? record.claims[market] : nil

@@ -123,6 +123,10 @@ import Testing
                 let isAlone = markets.count > 1 && confirmation == .single
                 #expect(rounds.tracker.state.standing.warning == (isAlone ? "only binance gives a price" : nil))
             }
+            // Then none does.
+            rounds.prices = [:]
+            for second in 71...75 { _ = rounds.tick(at: Double(second)) }
+            #expect(rounds.tracker.state.freshness == .stale && rounds.tracker.state.standing.warning == nil)
         }
     }
 

@@ -84,6 +84,7 @@ import Testing
         let skipped = FetchFailure(failures: [], skipped: [Skipped(source: "kraken", reason: .limit)])
         #expect(StaleReason.text(of: skipped.description) == "the exchanges' limits allow no request yet")
         #expect(StaleReason.text(of: "https://proxy.example") == "the last update failed")
+        #expect(StaleReason.text(of: FetchFailure().description) == "no source can be requested")
         #expect(StaleReason.text(of: nil) == "no update has ended yet")
     }
 

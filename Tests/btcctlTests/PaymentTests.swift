@@ -92,7 +92,7 @@ import Testing
             mistake(two) == "more than one column may have the times: say --time-column created_at or settled_at")
         #expect(
             mistake(two, .init(time: "Settled_At"))
-                == "the amounts of column 3 (amount) have no unit: add --unit btc, sat or msat")
+                == "the amounts of column 3 (amount) have no unit: add --unit btc, sat, msat or a currency")
         #expect(mistake(two, .init(time: "4")) == "it has no column '4', only created_at, settled_at, amount")
         #expect(try columns(two, .init(time: "2", unit: sat)).columns.amount == 2)
         #expect(try columns(two, .init(time: "2", amount: "none")).columns.amount == nil)
@@ -103,7 +103,7 @@ import Testing
         #expect(try columns(ids, .init(amount: "3", unit: sat)).columns.amount == 2)
         #expect(
             mistake("date,amount,fee_btc\n2026-08-25,5,1\n")
-                == "the amounts of column 2 (amount) have no unit: add --unit btc, sat or msat")
+                == "the amounts of column 2 (amount) have no unit: add --unit btc, sat, msat or a currency")
         #expect(
             mistake("date,amount,sent_btc\n2026-08-25,5,1\n")
                 == "more than one column may have the amounts: say --amount-column amount or sent_btc")

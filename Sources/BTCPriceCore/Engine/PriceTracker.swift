@@ -40,6 +40,8 @@ package struct PriceTracker: ~Copyable, Sendable {
     private(set) var lacksTime = false
     /// The only source that gave a price, if several are configured.
     private var lone: String?
+    /// The last warning, but for that only one source gave a price: that says nothing once none does.
+    private var lastingWarning: String?
     private(set) var rules: SelectionRules
     /// What is seen.
     private(set) var book: ObservationBook
@@ -83,8 +85,8 @@ package struct PriceTracker: ~Copyable, Sendable {
     var pegRate: PegRate? { belief.peg.rate }
 
     /// The last valid price of each source, requested or pushed, by its name.
-    var lastPrices: [String: Price] {
-        Dictionary(book.last.map { ($0.market.venue, $0.value) }) { first, _ in first }
+    var lastPrices: [String: MarketObservation] {
+        Dictionary(book.last.map { ($0.market.venue, $0) }) { first, _ in first }
     }
 
     /// How the newest price of each market arrived.
@@ -427,13 +429,19 @@ package struct PriceTracker: ~Copyable, Sendable {
         if isFresh {
             let alone = lone.map { "only \($0) gives a price" }
             let peg = PegRule.warning(for: state.quote, belief.peg, rules.peg, at: boottime)
-            let warnings = [split, alone, peg].compactMap(\.self)
+            func text(_ warnings: [String?]) -> String? {
+                let warnings = warnings.compactMap(\.self)
+                return warnings.isEmpty ? nil : warnings.joined(separator: "; ")
+            }
             if state.derivation == nil {
-                state.standing.warning = warnings.isEmpty ? nil : warnings.joined(separator: "; ")
+                state.standing.warning = text([split, alone, peg])
+                lastingWarning = text([split, peg])
             }
             state.standing.isInDoubt =
                 state.confirmation == .unconfirmed || split != nil
                 || PegRule.isOffPeg(state.quote, state.price?.conversion, belief.peg, at: boottime)
+        } else if lone.take() != nil, state.derivation == nil {
+            state.standing.warning = lastingWarning
         }
         if let quote = state.quote, state.derivation == nil, (split != nil) != (contradictedSince != nil) {
             if let split {

@@ -121,7 +121,7 @@ package struct TickRecord: Sendable {
     /// The value of USDT; `nil` before it was measured.
     package let pegRate: PegRate?
     /// The last price that each source gave, by its name.
-    package let lastPrices: [String: Price]
+    package let lastPrices: [String: MarketObservation]
     package let verdicts: [Market: MarketVerdict]
     package let claims: [Market: MarketClaim]
     package let ways: [Market: PriceWay]

@@ -54,10 +54,12 @@ struct Firing: Sendable, Hashable {
         }
         if let price { text += ": \(state.freshness == .fresh ? "" : "last ")\(price)" }
         text += isUnconfirmed ? ", which no other exchange confirms." : "."
-        if case .unsure = alert.rule.condition, let warning = state.standing.warning { text += " \(warning)." }
-        if case .stale = alert.rule.condition, let failure = state.failure { text += " \(failure)." }
+        if case .unsure = alert.rule.condition, let warning = state.standing.warning { text += " \(sentence(warning))" }
+        if case .stale = alert.rule.condition, let failure = state.failure { text += " \(sentence(failure))" }
         return heldBack == 0 ? text : "\(text) It did \(heldBack) more times since the last message."
     }
+
+    private func sentence(_ reason: String) -> String { reason.hasSuffix("?") ? reason : "\(reason)." }
 
     private var verb: String {
         if case .seen = moment { return "is" }

@@ -243,6 +243,8 @@ enum StaleReason {
         case (true, true): return "the exchanges refuse the requests or do not respond"
         case (false, false): break
         }
+        let none = FetchFailure().description
+        if failure == none { return none }
         return contains(["as its limit allows"])
             ? "the exchanges' limits allow no request yet" : "the last update failed"
     }

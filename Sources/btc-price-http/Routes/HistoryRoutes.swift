@@ -55,7 +55,7 @@ struct HistoryRoutes: Sendable {
         let (known, currency) = try await daemon.price(
             at: .init(time: time, currency: try GatewayRoutes.code(request)), for: request.client)
         guard let known else { throw Problem(.notFound, "No price is recorded for that time.") }
-        if let maxStep, known.isLess(than: maxStep) { throw Self.tooCoarse(known) }
+        if let maxStep, known.isLess(than: maxStep) { throw Self.tooCoarse(known, currency) }
         return Representation(
             .object([
                 "currency": .string(currency), "time": .string(HTTPDate.rfc3339(time.milliseconds)),
@@ -101,7 +101,7 @@ struct HistoryRoutes: Sendable {
         let codes = code == nil ? list.currencies.map(\.currency) : [try list.currency(code).currency]
         var prices: [Int64: JSONObject] = [:]
         var longest = Candle.Step.second
-        var tooCoarse: PriceAt?
+        var tooCoarse: (PriceAt, String)?
         let maxStep = try Self.step("max-step", of: request)
         if let text = request["timestamp"] {
             guard let second = Int64(text), (0...253_402_300_799).contains(second) else {
@@ -112,13 +112,13 @@ struct HistoryRoutes: Sendable {
                     at: .init(time: Timestamp(milliseconds: second * 1000), currency: code), for: request.client)
                 guard let known else { continue }
                 if let maxStep, known.isLess(than: maxStep) {
-                    tooCoarse = known
+                    tooCoarse = (known, code)
                     continue
                 }
                 longest = max(longest, known.step)
                 prices[second, default: ["time": .integer(second)]][code] = .number(known.price.description)
             }
-            if prices.isEmpty, let tooCoarse { throw Self.tooCoarse(tooCoarse) }
+            if prices.isEmpty, let (known, code) = tooCoarse { throw Self.tooCoarse(known, code) }
         } else {
             longest = .day
             let from = list.time.wall.milliseconds - Int64(Self.most) * Candle.Step.day.seconds * 1000
@@ -163,11 +163,13 @@ struct HistoryRoutes: Sendable {
         return nil
     }
 
-    private static func tooCoarse(_ known: PriceAt) -> Problem {
+    private static func tooCoarse(_ known: PriceAt, _ currency: String) -> Problem {
         let part = PriceTexts.coverage(of: known.candle, minutes: known.step.minutes).map { "\($0) of " } ?? ""
         let (low, high) = (known.candle.low, known.candle.high)
         return Problem(
-            .notFound, "Only \(part)the \(known.step) is known, from \(low) to \(high), which max-step does not allow.")
+            .notFound,
+            "Only \(part)the \(known.step) is known, from \(low) to \(high) \(currency), which max-step does not allow."
+        )
     }
 
     // MARK: - Parameters

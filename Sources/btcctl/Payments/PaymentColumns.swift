@@ -129,7 +129,8 @@ struct PaymentColumns {
         unit = options.unit ?? names.unit(of: amount)
         let cells = columns.indices.contains(amount) ? columns[amount] : []
         if unit == nil, !cells.isEmpty, !cells.contains(where: hasUnit) {
-            throw Mistake(message: "the amounts of \(name(of: amount)) have no unit: add --unit btc, sat or msat")
+            throw Mistake(
+                message: "the amounts of \(name(of: amount)) have no unit: add --unit btc, sat, msat or a currency")
         }
     }
 

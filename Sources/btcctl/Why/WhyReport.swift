@@ -200,9 +200,11 @@ struct WhyReport {
         model.show(state, at: now)
         guard state.quote != nil, state.freshness == .fresh else {
             if state.failure == PriceState.pausedFailure { return }
-            let last = state.quote == nil ? "" : "; the last price is \(model.price), from \(model.timestamp)"
+            let failure = state.failure ?? "no tick has finished yet"
+            let last =
+                (failure.hasSuffix("?") ? " The" : "; the") + " last price is \(model.price), from \(model.timestamp)"
             return add(
-                "price", "\(state.failure ?? "no tick has finished yet")\(last)",
+                "price", failure + (state.quote == nil ? "" : last),
                 advice: "'btcctl sources -v' says more"
                     + (mayRetry ? "; 'btcctl retry' requests those in a cooldown again." : "."))
         }
