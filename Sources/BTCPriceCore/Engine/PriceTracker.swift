@@ -40,7 +40,7 @@ package struct PriceTracker: ~Copyable, Sendable {
     private(set) var lacksTime = false
     /// The only source that gave a price, if several are configured.
     private var lone: String?
-    /// The last warning, but for that only one source gave a price: that says nothing once none does.
+    /// While only one source gives a price, the warning without that: it says nothing once none does.
     private var lastingWarning: String?
     private(set) var rules: SelectionRules
     /// What is seen.
@@ -435,7 +435,7 @@ package struct PriceTracker: ~Copyable, Sendable {
             }
             if state.derivation == nil {
                 state.standing.warning = text([split, alone, peg])
-                lastingWarning = text([split, peg])
+                if alone != nil { lastingWarning = text([split, peg]) }
             }
             state.standing.isInDoubt =
                 state.confirmation == .unconfirmed || split != nil
