@@ -105,6 +105,17 @@ import Testing
         }
     }
 
+    /// Gives a request up once it is under way.
+    private func giveUp(
+        _ transport: HTTPTransport, _ url: String, during change: () -> Void = {}, once isUnderWay: () -> Bool
+    ) async throws {
+        let task = Task { try await outcome(transport, url) }
+        while !isUnderWay() { await Task.yield() }
+        change()
+        task.cancel()
+        #expect(try await task.value == "cancelled")
+    }
+
     enum Way: String, CaseIterable {
         case tls, http, socks5
     }
@@ -131,17 +142,10 @@ import Testing
         // With this timeout, only the replacement can end the connection in time.
         let transport = try transport(on: server.group, connectTimeout: .seconds(3600))
         let url = "https://127.0.0.1:\(server.port)/"
-        let task = Task { try await outcome(transport, url) }
-        while server.openedCount < 1 { await Task.yield() }
-        transport.drain()
-        task.cancel()
-        #expect(try await task.value == "cancelled")
+        try await giveUp(transport, url, during: { transport.drain() }, once: { server.openedCount >= 1 })
         while server.closedCount < 1 { await Task.yield() }
         // A late request leaves none either.
-        let late = Task { try await outcome(transport, url) }
-        while server.openedCount < 2 { await Task.yield() }
-        late.cancel()
-        #expect(try await late.value == "cancelled")
+        try await giveUp(transport, url) { server.openedCount >= 2 }
         while server.closedCount < 2 { await Task.yield() }
         try await server.stop()
     }
@@ -192,12 +196,7 @@ import Testing
         let server = try await Server(.late)
         let transport = try transport(on: server.group, connectTimeout: .seconds(3600))
         let url = "http://127.0.0.1:\(server.port)/"
-        for count in 1...2 {
-            let task = Task { try await outcome(transport, url) }
-            while server.requestCount < count { await Task.yield() }
-            task.cancel()
-            #expect(try await task.value == "cancelled")
-        }
+        for count in 1...2 { try await giveUp(transport, url) { server.requestCount >= count } }
         #expect((server.openedCount, server.closedCount) == (2, 0), "one whose response is due is not free")
         server.respond()
         for _ in 0..<4 { #expect(try await outcome(transport, url) == "200") }
@@ -210,10 +209,7 @@ import Testing
         let server = try await Server(.silent)
         let transport = try transport(on: server.group, connectTimeout: .seconds(3600))
         let url = "https://127.0.0.1:\(server.port)/"
-        let first = Task { try await outcome(transport, url) }
-        while server.openedCount < 1 { await Task.yield() }
-        first.cancel()
-        #expect(try await first.value == "cancelled")
+        try await giveUp(transport, url) { server.openedCount >= 1 }
         // Of two more requests, one has the first connection.
         let others = (0..<2).map { _ in Task { try await outcome(transport, url) } }
         while server.openedCount < 2 { await Task.yield() }
@@ -226,10 +222,7 @@ import Testing
     @Test func `a connection whose late response never comes is closed`() async throws {
         let server = try await Server(.late)
         let transport = try transport(on: server.group, connectTimeout: .milliseconds(50))
-        let task = Task { try await outcome(transport, "http://127.0.0.1:\(server.port)/") }
-        while server.requestCount < 1 { await Task.yield() }
-        task.cancel()
-        #expect(try await task.value == "cancelled")
+        try await giveUp(transport, "http://127.0.0.1:\(server.port)/") { server.requestCount >= 1 }
         while server.closedCount < 1 { await Task.yield() }
         server.respond()
         await transport.close()

@@ -52,9 +52,10 @@ struct BackfillPlan: Sendable {
             !known.contains($0)
         }
         let requests = loaders.indices.filter { !failed.contains($0) }.compactMap { index in
-            let done = (empty[index][step] ?? []).union(requested[index][step] ?? [])
+            let (empty, requested) = (empty[index][step] ?? [], requested[index][step] ?? [])
             return request(
-                loaders[index], index, step, missing.filter { !done.contains($0) }, end ?? wanted.upperBound)
+                loaders[index], index, step, missing.filter { !empty.contains($0) && !requested.contains($0) },
+                end ?? wanted.upperBound)
         }
         // The loader with the fewest requests; if there are several, the one of the first source.
         return requests.min { ($0.count, $0.request.loader) < ($1.count, $1.request.loader) }?.request
