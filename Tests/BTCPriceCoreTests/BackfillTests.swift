@@ -157,10 +157,16 @@ extension Backfill {
         let task = Task { await backfill.run() }
         await world.clock.run(to: Backfill.firstPeriod)
         while world.clock.timers > 0 { await Task.yield() }
-        // A lane without loaders is complete at once: the next search is a period later.
+        // A lane without loaders is complete at once. The next search has the minutes before this one, the third is a period later.
         await world.ticker.start()
         _ = await world.tick("68900")
-        await world.clock.timer(at: Backfill.firstPeriod + Backfill.period)
+        let second = Backfill.firstPeriod + Backfill.secondPeriod
+        await world.clock.timer(at: second)
+        while world.clock.offset < second {
+            world.clock.advance(to: world.clock.offset + .seconds(1))
+            _ = await world.tick("68900")
+        }
+        await world.clock.timer(at: second + Backfill.period)
         await backfill.change([.init(.usd, [loader])])
         while loader.requests.isEmpty { await Task.yield() }
         task.cancel()

@@ -341,6 +341,21 @@ import Testing
         #expect((600...631).contains(waited), "\(waited) s")
     }
 
+    @Test func `it does not wait for the minutes that can't be requested yet`() {
+        for second in [0, 29, 31, 59] as [Int64] {
+            var scene = Scene(alert(.below(100)))
+            scene.time += second * 1000
+            _ = scene.tick(101)
+            scene.restart(after: 599)
+            _ = scene.tick(98)
+            let end = Candle.Step.minute.start(of: scene.now.wall.wholeSeconds - Backfill.margin)
+            let candles = (-11...0).map { scene.candle($0, 101, 101, origin: "coinbase") }
+            var other = scene
+            #expect(other.fill(candles.filter { $0.start < end - 120 }).isEmpty)
+            #expect(moments(scene.fill(candles.filter { $0.start < end })) == ["between"])
+        }
+    }
+
     @Test func `a crossing and return while off fires, and says so`() {
         var scene = Scene(alert(.below(100)))
         _ = scene.tick(102, for: 5)

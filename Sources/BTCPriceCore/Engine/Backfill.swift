@@ -17,6 +17,11 @@ package actor Backfill: StateSubscriber {
 
     /// The time from the start to the first search for gaps. The first ticks have the connections to themselves.
     static var firstPeriod: Duration { .seconds(3) }
+    /// How long ago a candle must have ended by this machine's clock to be requested, seconds: the clock may be ahead of the exchange's, which
+    /// may need a moment to complete its last candle.
+    package static let margin = VenueClocks.tolerance / 1000 + 30
+    /// The time from a search at once to the next one: then the minutes just before it can be requested, too.
+    static var secondPeriod: Duration { .seconds(margin + 60) }
     /// The time from one search for gaps to the next.
     static var period: Duration { .seconds(900) }
     /// The time from a search in which a request failed to the next one; doubled up to ``period``.
@@ -159,12 +164,11 @@ package actor Backfill: StateSubscriber {
     private func search() async -> Duration? {
         let currencies = lanes.map(\.currency)
         let (begun, boottime) = (version, now().boottime)
-        if searchesAtOnce.withLock({ atOnce in
+        let isAtOnce = searchesAtOnce.withLock { atOnce in
             defer { atOnce = false }
             return atOnce
-        }) {
-            nextFill = nil
         }
+        if isAtOnce { nextFill = nil }
         // Before the time is known, it is not known what is missing.
         guard history.clock.isSettled else { return Self.firstPeriod }
         awaited.withLock { $0 = Set(currencies.map(\.rawValue)) }
@@ -187,7 +191,8 @@ package actor Backfill: StateSubscriber {
                 if isComplete { backoff.reset() }
                 // A change wants a search at once.
                 if version == begun {
-                    nextFill = now().boottime + (isComplete ? Self.period : pause).wholeMilliseconds
+                    let period = isAtOnce ? Self.secondPeriod : Self.period
+                    nextFill = now().boottime + (isComplete ? period : pause).wholeMilliseconds
                 }
             }
             older = try await fillOlder()
@@ -231,7 +236,7 @@ package actor Backfill: StateSubscriber {
         var wanted: [Int64] = []
         for start in Set(seconds.map(Candle.Step.minute.start)).sorted() {
             if start >= end {
-                fetched.failures[start] = "its minute is not over, or ended less than \(BackfillPlan.margin) s ago"
+                fetched.failures[start] = "its minute is not over, or ended less than \(Self.margin) s ago"
             } else if start < farthest {
                 fetched.failures[start] = "the exchanges with candles in \(currency) have only their newest ones"
             } else {

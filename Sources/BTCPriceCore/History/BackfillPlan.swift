@@ -15,10 +15,6 @@ struct BackfillPlan: Sendable {
         let range: Range<Int64>
     }
 
-    /// How long ago a candle must have ended by this machine's clock to be requested, seconds: the clock may be ahead of the exchange's, which
-    /// may need a moment to complete its last candle.
-    static let margin = VenueClocks.tolerance / 1000 + 30
-
     let loaders: [any CandleLoader]
     /// What each loader had no candle of, by step: their starts. An exchange has none for a span without a trade, but another one may.
     private var empty: [[Candle.Step: Set<Int64>]]
@@ -36,7 +32,7 @@ struct BackfillPlan: Sendable {
 
     /// The span in which candles are wanted. It ends before the current candle, which is not complete.
     static func range(of step: Candle.Step, _ count: Int64, at now: Int64) -> Range<Int64> {
-        let end = step.start(of: now - margin)
+        let end = step.start(of: now - Backfill.margin)
         return end - count * step.seconds..<end
     }
 

@@ -232,8 +232,10 @@ struct AlertKeeper: Sendable {
         let (known, missed) = (candles ?? []).reduce(into: ([Candle](), [Candle]())) { parts, candle in
             if candle.start * 1000 < from.milliseconds { parts.0.append(candle) } else { parts.1.append(candle) }
         }
-        // An exchange may not have the last minute yet, and those in which the daemon stopped and started are known in part.
-        let isPoor = HistoryCoverage(from: from, to: now.wall).isPoor(Int64(missed.count) * 60, .minute)
+        // The last minutes can't be requested yet, and those in which the daemon stopped and started are known in part.
+        let end = Candle.Step.minute.start(of: now.wallTime(of: gap.found).wholeSeconds - Backfill.margin)
+        let coverage = HistoryCoverage(from: from, to: Timestamp(milliseconds: end * 1000))
+        let isPoor = coverage.isPoor(coverage.seconds(in: known + missed, .minute), .minute)
         guard candles == nil || !isPoor || now.boottime - gap.found >= Bounds.patience else { return [] }
         gaps.removeAll { $0.currency == gap.currency }
         revision += 1
