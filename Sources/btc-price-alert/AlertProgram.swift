@@ -228,7 +228,8 @@ struct AlertProgram {
             say("Without a price: \(error).")
         }
         let firing = Firing(
-            alert: alert, moment: .seen(now.wall), isUnconfirmed: false, heldBack: 0, state: state, time: now.wall)
+            alert: alert, moment: .seen(now.wall), isUnconfirmed: false, heldBack: 0, move: nil, state: state,
+            time: now.wall)
         let message = "This is a test: \(alert.condition). The price is \(PriceTexts.money(state) ?? "not known")."
         say(message)
         var problems: [String] = []

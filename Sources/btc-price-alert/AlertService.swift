@@ -345,7 +345,9 @@ extension Firing {
         let model = PriceViewModel()
         model.show(state, at: now)
         let variables =
-            state.variables(model, previous: nil, condition: alert.rule.condition.word, at: now) + [
+            state.variables(
+                model, previous: move?.from, move?.direction ?? .flat, condition: alert.rule.condition.word, at: now)
+            + [
                 ("BTCCTL_ALERT", alert.name), ("BTCCTL_ID", id), ("BTCCTL_MESSAGE", message),
             ]
         return Delivery(

@@ -148,18 +148,7 @@ import Testing
                 if price < bound { return .beyond }
                 return price * 100 >= bound * (100 + rule.rearm) ? .inside : .neither
             case .change(let change, let within):
-                let counted = (turned..<index).filter { other in
-                    readings[other].price != nil && (other == turned && hasTurned || isBase(other))
-                        && (rule.trust != .confirmed || readings[other].confirmation == .confirmed)
-                }
-                let from: [Int]
-                if let within {
-                    let sixtieth = within.wholeMilliseconds / 60
-                    from = counted.filter { reading.time / sixtieth - readings[$0].time / sixtieth < 60 }
-                } else {
-                    from = counted.first.map { [$0] } ?? []
-                }
-                return from.contains { other in
+                return bases(index, within).contains { other in
                     guard let base = readings[other].price else { return false }
                     switch change {
                     case .amount(let amount): return (price - base).magnitude >= amount
@@ -168,6 +157,25 @@ import Testing
                 } ? .beyond : .inside
             default: return .nothing
             }
+        }
+
+        /// The readings from which a change is measured at another one.
+        private func bases(_ index: Int, _ within: Duration?) -> [Int] {
+            let counted = (turned..<index).filter { other in
+                readings[other].price != nil && (other == turned && hasTurned || isBase(other))
+                    && (rule.trust != .confirmed || readings[other].confirmation == .confirmed)
+            }
+            guard let within else { return Array(counted.prefix(1)) }
+            let sixtieth = within.wholeMilliseconds / 60
+            return counted.filter { readings[index].time / sixtieth - readings[$0].time / sixtieth < 60 }
+        }
+
+        /// The change at a reading.
+        private func move(_ index: Int) -> PriceMove? {
+            guard case .change(_, let within) = rule.condition, let price = readings[index].price else { return nil }
+            let bases = bases(index, within).compactMap { readings[$0].price }
+            let farthest = bases.map { ($0 - price).magnitude }.max()
+            return bases.filter { ($0 - price).magnitude == farthest }.min().map { PriceMove(from: $0, to: price) }
         }
 
         mutating func see(_ reading: AlertReading) -> AlertFiring? {
@@ -189,6 +197,7 @@ import Testing
                 if before != word { break }
                 since = other
             }
+            let move = move(index)
             let lasted = Duration.milliseconds(reading.time - readings[since].time)
             if isUnsure(reading), lasted < .seconds(60) { return nil }
             if word == .beyond, lasted < rule.hold { return nil }
@@ -202,7 +211,7 @@ import Testing
             }
             defer { (told, heldBack) = (reading.time, 0) }
             return AlertFiring(
-                since: readings[since].time, isUnconfirmed: isUnsure(reading), heldBack: heldBack)
+                since: readings[since].time, isUnconfirmed: isUnsure(reading), heldBack: heldBack, move: move)
         }
     }
 

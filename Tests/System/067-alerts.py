@@ -101,6 +101,12 @@ def _():
     assert re.fullmatch(r"low-\d{13}", low["BTCCTL_ID"]), low
     stale = home.told("stale")[0]
     equal((stale["BTCCTL_CONDITION"], stale["BTCCTL_FRESHNESS"]), ("stale", "stale"))
+    # From the dearest price of the hour to the cheapest one, and back.
+    fall, rise = home.told("move")[:2]
+    equal([(move["BTCCTL_PREVIOUS_VALUE"], move["BTCCTL_DIRECTION"], move["BTCCTL_MESSAGE"]) for move in (fall, rise)],
+          [("68900", "down", "Bitcoin has fallen by 10 % within 60 min: $62,010.00."),
+           ("62010", "up", "Bitcoin has risen by 22.22 % within 60 min: $75,790.00.")])
+    equal((low["BTCCTL_PREVIOUS_VALUE"], low["BTCCTL_DIRECTION"]), ("", "flat"))
     for text in ("high: above $72,000.00; once\n  over;", "fired ", "Bitcoin is above $72,000.00: $75,790.00."):
         contains(listed, text)
     end(service)

@@ -188,7 +188,7 @@ def _():
     # The same price at a time with and without `timestamp`.
     for day in (series[0], series[1], series[40], series[-1]):
         equal(gateway.get(f"/api/v1/historical-price?currency=USD&timestamp={day['time']}").json["prices"], [day])
-    equal(gateway.get("/api/v1/historical-price?timestamp=1000000000").json["prices"], [])
+    equal([gateway.get("/api/v1/historical-price?timestamp=1000000000").json.get(key) for key in ("prices", "step")], [[], None])
     problem(gateway.get("/v1/at?time=2012-01-01"), 404)
     for path in ("/v1/at", "/v1/at?time=someday", "/v1/at?time=1h&max-step=2m", "/v1/history?since=1h&until=2h", "/v1/history?step=1w", "/v1/history?format=xml",
                  "/v1/history?currency=EURO", "/api/v1/historical-price?timestamp=-1", "/api/v1/historical-price?timestamp=now"):

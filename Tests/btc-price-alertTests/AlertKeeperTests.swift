@@ -217,6 +217,19 @@ import Testing
         #expect(moments(scene.tick(106)) == ["seen"])
     }
 
+    @Test func `the message of a change says its direction and its size, in the unit of the condition`() {
+        var scene = Scene(
+            alert(.change(.percent(5), within: .seconds(3600))), alert(.change(.amount(5), within: nil), name: "b"))
+        _ = scene.tick(100) + scene.tick(103)
+        let told = (scene.tick(97) + scene.tick(112)).map { $0.message(TimestampFormatter(isUTC: true)) }
+        #expect(
+            told == [
+                "Bitcoin has fallen by 5.83 % within 60 min: $97.00.",
+                "Bitcoin has risen by 15.46 % within 60 min: $112.00.",
+                "Bitcoin has risen by $12.00: $112.00.",
+            ])
+    }
+
     // MARK: - Restarts and gaps
 
     @Test func `what was kept of an alert with a mistake stays kept, and of one that was added again nothing`() {

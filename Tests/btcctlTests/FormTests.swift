@@ -183,7 +183,8 @@ import Testing
     }
 
     @Test func `a command receives all values`() {
-        let variables = state("68901.23").variables(model(state("68901.23")), previous: 1, condition: "above", at: now)
+        let variables = state("68901.23").variables(
+            model(state("68901.23")), previous: 1, .flat, condition: "above", at: now)
         #expect(
             variables.map { "\($0.name)=\($0.value)" } == [
                 "BTCCTL_VALUE=68901.23", "BTCCTL_PRICE=$68,901.23", "BTCCTL_PREVIOUS_VALUE=1", "BTCCTL_CURRENCY=USD",

@@ -106,6 +106,15 @@ import Testing
         #expect(report.lines.count { $0.subject == "sources" } == 1)
     }
 
+    @Test func `one that can't be connected to is not the network's fault, and an old failure has its age`() {
+        var answers = failing(1, .network, isFresh: true)
+        let line = { (answers: Findings.Answers) in report(answers).lines.first { $0.subject == "sources" } }
+        #expect(line(answers)?.text == "No connection to bitstamp: x")
+        #expect(line(answers)?.advice?.contains("'btc-priced --try bitstamp'") == true)
+        answers.sources[3].lastFailure?.at = Timestamp(milliseconds: now.wall.milliseconds - 42_000)
+        #expect(line(answers)?.text == "No connection to bitstamp: x, 42 s ago")
+    }
+
     @Test func `the cause of the most sources comes first`() {
         var answers = failing(3, nil, kind: "timed-out", reason: "no response within 800 ms")
         answers.sources[0].use = .limited

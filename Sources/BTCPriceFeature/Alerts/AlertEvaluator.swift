@@ -96,6 +96,16 @@ package struct AlertState: Sendable, Hashable {
     package init(position: Position? = nil) { self.position = position }
 }
 
+/// The two prices of a change.
+package struct PriceMove: Sendable, Hashable {
+    package let from: Price
+    package let to: Price
+
+    package init(from: Price, to: Price) { (self.from, self.to) = (from, to) }
+
+    package var direction: PriceDirection { to > from ? .up : to < from ? .down : .flat }
+}
+
 /// A condition begins to hold.
 package struct AlertFiring: Sendable, Hashable {
     /// Since when it holds, milliseconds of the readings' clock.
@@ -104,6 +114,8 @@ package struct AlertFiring: Sendable, Hashable {
     package let isUnconfirmed: Bool
     /// How often it did not fire before, because of ``AlertRule/pause``.
     package let heldBack: Int
+    /// The change, from the price that is the farthest away; `nil` for another condition.
+    package let move: PriceMove?
 }
 
 /// Checks the readings of a price against a rule. A pure value.
@@ -151,22 +163,26 @@ package struct AlertEvaluator: Sendable {
         guard reading.time - since >= hold.wholeMilliseconds else { return nil }
         (state.position, pendingSince) = (said, nil)
         guard said == .beyond else { return nil }
-        if case .change = rule.condition {
+        var move: PriceMove?
+        if case .change = rule.condition, let price = reading.price {
+            move = farthest(from: price).map { PriceMove(from: $0, to: price) }
             // The next one is measured from here.
             (state.position, state.base) = (.inside, reading.time)
-            window = reading.price.map { [(bucket(reading.time), $0, $0)] } ?? []
+            window = [(bucket(reading.time), price, price)]
         }
-        return isMuted ? nil : begin(since, isUnconfirmed, reading)
+        return isMuted ? nil : begin(since, isUnconfirmed, move, reading)
     }
 
     /// The condition has begun to hold.
-    private mutating func begin(_ since: Int64, _ isUnconfirmed: Bool, _ reading: AlertReading) -> AlertFiring? {
+    private mutating func begin(
+        _ since: Int64, _ isUnconfirmed: Bool, _ move: PriceMove?, _ reading: AlertReading
+    ) -> AlertFiring? {
         if let last = state.lastFired, reading.time - last < rule.pause.wholeMilliseconds {
             state.heldBack += 1
             return nil
         }
         defer { (state.lastFired, state.heldBack, state.isOver) = (reading.time, 0, rule.isOnce) }
-        return AlertFiring(since: since, isUnconfirmed: isUnconfirmed, heldBack: state.heldBack)
+        return AlertFiring(since: since, isUnconfirmed: isUnconfirmed, heldBack: state.heldBack, move: move)
     }
 
     /// Whether a price is believed only if it lasts.
@@ -222,6 +238,12 @@ package struct AlertEvaluator: Sendable {
         } else if within != nil || window.isEmpty {
             window.append((bucket, price, price))
         }
+    }
+
+    /// The price of the window that differs most from another one: of two, the lower one.
+    private func farthest(from price: Price) -> Price? {
+        window.flatMap { [$0.low, $0.high] }
+            .max { (($0 - price).magnitude, $1) < (($1 - price).magnitude, $0) }
     }
 
     private func bucket(_ time: Int64) -> Int64 {

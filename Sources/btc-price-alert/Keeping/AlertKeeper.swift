@@ -192,7 +192,8 @@ struct AlertKeeper: Sendable {
             [
                 Firing(
                     alert: watched[index].alert, moment: .seen(now.wallTime(of: BootTime(milliseconds: $0.since))),
-                    isUnconfirmed: $0.isUnconfirmed, heldBack: $0.heldBack, state: state, time: now.wall)
+                    isUnconfirmed: $0.isUnconfirmed, heldBack: $0.heldBack, move: $0.move, state: state,
+                    time: now.wall)
             ]
         } ?? []
     }
@@ -272,7 +273,8 @@ struct AlertKeeper: Sendable {
                         : first == nil
                             ? .between(from, now.wall)
                             : .missed(now.wallTime(of: BootTime(milliseconds: firing.since)), isOver: isOver),
-                    isUnconfirmed: firing.isUnconfirmed, heldBack: firing.heldBack, state: state, time: now.wall)
+                    isUnconfirmed: firing.isUnconfirmed, heldBack: firing.heldBack, move: firing.move, state: state,
+                    time: now.wall)
             ]
         }
     }

@@ -17,6 +17,8 @@ struct Firing: Sendable, Hashable {
     let moment: Moment
     let isUnconfirmed: Bool
     let heldBack: Int
+    /// For a change: the prices between which it was.
+    let move: PriceMove?
     /// What is known of the price now.
     let state: PriceState
     /// When it fires.
@@ -35,12 +37,7 @@ struct Firing: Sendable, Hashable {
         case .above(let bound): text = "Bitcoin \(verb) above \(money(bound))"
         case .below(let bound): text = "Bitcoin \(verb) below \(money(bound))"
         case .change(let change, let within):
-            let distance =
-                switch change {
-                case .amount(let amount): money(amount)
-                case .percent(let percent): "\(percent) %"
-                }
-            text = "Bitcoin has moved by \(distance)\(within.map { " within \($0.wholeUnits)" } ?? "")"
+            text = "Bitcoin has \(moved(change, money))\(within.map { " within \($0.wholeUnits)" } ?? "")"
         case .stale(let longest): text = "There has been no fresh price in \(alert.currency) for \(longest.wholeUnits)"
         case .unsure: text = "The price in \(alert.currency) is unsure"
         }
@@ -57,6 +54,17 @@ struct Firing: Sendable, Hashable {
         if case .unsure = alert.rule.condition, let warning = state.standing.warning { text += " \(sentence(warning))" }
         if case .stale = alert.rule.condition, let failure = state.failure { text += " \(sentence(failure))" }
         return heldBack == 0 ? text : "\(text) It did \(heldBack) more times since the last message."
+    }
+
+    /// `fallen by 5.2 %`, in the unit of the condition.
+    private func moved(_ change: PriceChange, _ money: (Price) -> String) -> String {
+        guard let move else { return "moved" }
+        let distance = (move.to - move.from).magnitude
+        let verb = move.direction == .down ? "fallen" : "risen"
+        switch change {
+        case .amount: return "\(verb) by \(money(distance))"
+        case .percent: return "\(verb) by \((distance * 100).divided(by: move.from, places: 2)) %"
+        }
     }
 
     private func sentence(_ reason: String) -> String { reason.hasSuffix("?") ? reason : "\(reason)." }

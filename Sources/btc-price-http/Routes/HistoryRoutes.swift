@@ -100,7 +100,7 @@ struct HistoryRoutes: Sendable {
         let code = try GatewayRoutes.code(request)
         let codes = code == nil ? list.currencies.map(\.currency) : [try list.currency(code).currency]
         var prices: [Int64: JSONObject] = [:]
-        var longest = Candle.Step.second
+        var longest: Candle.Step?
         var tooCoarse: (PriceAt, String)?
         let maxStep = try Self.step("max-step", of: request)
         if let text = request["timestamp"] {
@@ -115,12 +115,11 @@ struct HistoryRoutes: Sendable {
                     tooCoarse = (known, code)
                     continue
                 }
-                longest = max(longest, known.step)
+                longest = max(longest ?? known.step, known.step)
                 prices[second, default: ["time": .integer(second)]][code] = .number(known.price.description)
             }
             if prices.isEmpty, let (known, code) = tooCoarse { throw Self.tooCoarse(known, code) }
         } else {
-            longest = .day
             let from = list.time.wall.milliseconds - Int64(Self.most) * Candle.Step.day.seconds * 1000
             for code in codes {
                 let known = try await daemon.history(
@@ -130,6 +129,7 @@ struct HistoryRoutes: Sendable {
                         step: .day, limit: Self.most, more: true), for: request.client)
                 // The price at the start, as with `timestamp`. A small part of a day may not have it.
                 for candle in known.candles where candle.isEnough(.day) {
+                    longest = .day
                     prices[candle.start, default: ["time": .integer(candle.start)]][code] =
                         .number(candle.open.description)
                 }
@@ -137,11 +137,11 @@ struct HistoryRoutes: Sendable {
         }
         // A price that is not shown makes no rate.
         let current = list.currencies.map(\.price.state).filter { requirements.refusal(of: $0, at: list.time) == nil }
-        let body: JSONObject = [
+        var body: JSONObject = [
             "prices": .array(prices.sorted { $0.key > $1.key }.map { .object($0.value) }),
             "exchangeRates": .object(PriceShapes.exchangeRates(current)),
-            "step": .string(longest.rawValue),
         ]
+        if let longest { body["step"] = .string(longest.rawValue) }
         return Representation(.object(body)).response(to: request)
     }
 

@@ -147,7 +147,7 @@ struct ExecSink: WatchSink {
             child = try CommandStart.shell(
                 command,
                 adding: event.message.state.variables(
-                    model, previous: toldValue, condition: event.condition?.rawValue, at: .now()))
+                    model, previous: toldValue, model.direction, condition: event.condition?.rawValue, at: .now()))
             toldValue = event.message.state.quote?.value
             startedAt = .now
             hasFailedToStart = false

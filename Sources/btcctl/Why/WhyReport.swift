@@ -29,6 +29,8 @@ struct WhyReport {
     private static let mostLines = 10
     /// A restart is reported until the daemon has run for this time, milliseconds.
     private static let young: Int64 = 600_000
+    /// A failure that is older has its age, milliseconds: that of a source that is requested every second is not.
+    private static let recent: Int64 = 5_000
 
     private(set) var state = State.noDaemon
     /// With what explains the most.
@@ -262,7 +264,8 @@ struct WhyReport {
             if index == troubles.count {
                 let reason =
                     kind == .contradicted
-                    ? report.claim?.contradictedBy.listed ?? "" : report.lastFailure?.reason ?? "from before the start"
+                    ? report.claim?.contradictedBy.listed ?? ""
+                    : report.lastFailure.map(text) ?? "from before the start"
                 troubles.append(
                     Trouble(kind: kind, reason: reason, host: WebAddress(report.address)?.host ?? report.address))
             }
@@ -273,6 +276,11 @@ struct WhyReport {
             ($1.element.names.count, $0.offset) < ($0.element.names.count, $1.offset)
         }
         .map(\.element)
+    }
+
+    private func text(_ failure: SourceReport.Failure) -> String {
+        let age = now.wall.milliseconds - failure.at.milliseconds
+        return age < Self.recent ? failure.reason : "\(failure.reason), \(Table.text(.seconds(age / 1000))) ago"
     }
 
     private static func kind(_ report: SourceReport) -> Trouble.Kind? {
@@ -298,7 +306,12 @@ struct WhyReport {
                     "Does a name server respond? See /etc/resolv.conf, and try 'getent hosts \(trouble.host)'."
                 )
             case .cause(.network):
-                ("No connection to \(who): \(trouble.reason)", "Is the network up? See 'ip route' and the firewall.")
+                (
+                    "No connection to \(who): \(trouble.reason)",
+                    trouble.names.count == count
+                        ? "Is the network up? See 'ip route' and the firewall."
+                        : "Is it blocked on the way? 'btc-priced --try \(trouble.names[0])' shows more."
+                )
             case .cause(.proxy): ("Through the proxy, \(who): \(trouble.reason)", "Does the proxy run? See proxy.url.")
             case .cause(.certificate):
                 (
