@@ -30,27 +30,32 @@ package struct ConversionPrice: Sendable, Hashable {
 
     /// `0.05 BTC = 5,000,000 sat = $3,445.06`: an amount, then the other units. What an approximate price makes has only the digits that
     /// are known, and its range: `0.05 BTC = 5,000,000 sat = about $3,397 ($3,329.53 to $3,425.62)`.
-    /// - Parameter last: The amount in one more currency, and the price of that one; `nil` for none.
-    package func text(_ amount: Amount, and last: (amount: Amount, price: ConversionPrice)? = nil) -> String {
+    /// - Parameter other: The price in a currency that is not the amount's, for money in it; `nil` for none.
+    package func text(_ amount: Amount, and other: ConversionPrice? = nil) -> String {
         let converted = amount.converted(at: value)
         var text = AmountFormatter().string(from: amount)
         for unit in [Amount.Unit.btc, .sat, .money(currency)] where unit != amount.unit {
-            let other = Amount(converted[unit], unit)
-            guard amount.unit.isMoney || unit.isMoney else {
-                text += " = \(AmountFormatter().string(from: other))"
-                continue
-            }
-            let range = range(of: amount, in: unit)
+            let result = Amount(converted[unit], unit)
+            let isExact = !amount.unit.isMoney && !unit.isMoney
             text +=
-                sign()
-                + Self.text(other, knownTo: range.map { ($0.upperBound - $0.lowerBound).divided(by: 2, places: 12) })
-            if let range {
-                let ends = [range.lowerBound, range.upperBound].map { AmountFormatter().string(from: Amount($0, unit)) }
-                text += " (\(ends[0]) to \(ends[1]))"
-            }
+                isExact
+                ? " = \(AmountFormatter().string(from: result))"
+                : sign() + Self.text(result, range(of: amount, in: unit))
         }
-        guard let last else { return text }
-        return text + sign(with: last.price) + AmountFormatter().string(from: last.amount)
+        guard let other else { return text }
+        let (money, range) = money(amount.value, by: other)
+        return text + sign(with: other) + Self.text(Amount(money, .money(other.currency)), range)
+    }
+
+    /// What money in this currency is in another one.
+    /// - Returns: To eight places; the range is `nil` if the amount is exact or nobody can say it.
+    package func money(_ money: Price, by other: ConversionPrice) -> (money: Price, range: ClosedRange<Price>?) {
+        let convert = { (own: Price, theirs: Price) in (money * theirs).divided(by: own, places: 8) }
+        let isKnown = [self, other].allSatisfy { !$0.isApproximate || $0.range != nil }
+        guard isKnown, isApproximate || other.isApproximate else { return (convert(value, other.value), nil) }
+        let (own, theirs) = (range ?? value...value, other.range ?? other.value...other.value)
+        let ends = [convert(own.upperBound, theirs.lowerBound), convert(own.lowerBound, theirs.upperBound)].sorted()
+        return (convert(value, other.value), ends[0]...ends[1])
     }
 
     /// An amount in another unit at the ends of the price's range; `nil` without a range.
@@ -65,9 +70,18 @@ package struct ConversionPrice: Sendable, Hashable {
         return isApproximate || other?.isApproximate == true ? " = about " : " = "
     }
 
-    /// An amount, rounded to the second digit of its uncertainty; with all digits if that is not known.
-    private static func text(_ amount: Amount, knownTo plusMinus: Price?) -> String {
-        guard let plusMinus = plusMinus.flatMap({ Double($0.description) }), plusMinus > 0 else {
+    /// An amount, rounded to the second digit of its uncertainty, and its range; with all digits if that is not known.
+    private static func text(_ amount: Amount, _ range: ClosedRange<Price>?) -> String {
+        guard let range else { return AmountFormatter().string(from: amount) }
+        let ends = [range.lowerBound, range.upperBound].map {
+            AmountFormatter().string(from: Amount($0, amount.unit))
+        }
+        let plusMinus = (range.upperBound - range.lowerBound).divided(by: 2, places: 12)
+        return "\(text(amount, knownTo: plusMinus)) (\(ends[0]) to \(ends[1]))"
+    }
+
+    private static func text(_ amount: Amount, knownTo plusMinus: Price) -> String {
+        guard let plusMinus = Double(plusMinus.description), plusMinus > 0 else {
             return AmountFormatter().string(from: amount)
         }
         // One digit more than its first one, so that the rounded amount is within the range.

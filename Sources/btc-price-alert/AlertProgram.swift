@@ -122,8 +122,10 @@ struct AlertProgram {
         try file { file throws(SettingsError) in try file.add(name, values) }
         say("\(name): \(alert.condition). It is in \(paths.file.path).")
         if paths.isSystem, alert.command.isEmpty { say("Only the journal tells of it: this service has no desktop.") }
+        // Of one with the same name that was removed by hand.
+        unlink("\(paths.paused)/\(name)")
         if let kept = keptCurrencies, !kept.contains(alert.currency) {
-            say("! \(Alert.notKept(alert.currency)), only in \(kept.listed): this alert does not fire.")
+            say("! \(Alert.notKept(alert.currency)), only in \(kept.listed): \(alert.withoutPrice).")
         }
         if paths.isServed != true { startService() }
     }
@@ -223,14 +225,14 @@ struct AlertProgram {
             state = try connection.getPrice(in: alert.currency).state
         } catch {
             if case .refused(PriceInterface.unknownCurrency, _) = error {
-                throw Failure(message: "\(Alert.notKept(alert.currency)): '\(name)' does not fire")
+                throw Failure(message: "\(Alert.notKept(alert.currency)): \(alert.withoutPrice)")
             }
             say("Without a price: \(error).")
         }
         let firing = Firing(
-            alert: alert, moment: .seen(now.wall), isUnconfirmed: false, heldBack: 0, move: nil, state: state,
+            alert: alert, moment: .seen(now.wall), wasUnconfirmed: false, heldBack: 0, move: nil, state: state,
             time: now.wall)
-        let message = "This is a test: \(alert.condition). The price is \(PriceTexts.money(state) ?? "not known")."
+        let message = "This is a test: \(alert.condition). \(Self.price(of: state))."
         say(message)
         var problems: [String] = []
         if alert.notifies, let problem = firing.notify(on: DesktopNotifications("btc-priced"), message) {
@@ -246,6 +248,11 @@ struct AlertProgram {
             }
         }
         if !problems.isEmpty { throw Failure(message: problems.joined(separator: "; ")) }
+    }
+
+    private static func price(of state: PriceState) -> String {
+        guard let price = PriceTexts.money(state) else { return "No price is known" }
+        return state.freshness == .fresh ? "The price is \(price)" : "The last price is \(price)"
     }
 
     private func pause(_ name: String) throws(Failure) {

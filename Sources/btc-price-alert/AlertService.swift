@@ -241,7 +241,7 @@ struct AlertService: ~Copyable {
     /// Tells of the alerts in currencies that the daemon does not keep.
     private mutating func tellOfMissing() {
         guard let kept else { return }
-        let absent = Set(keeper.alerts.map(\.currency)).subtracting(kept)
+        let absent = Set(keeper.alerts.filter { !$0.rule.isOfTime }.map(\.currency)).subtracting(kept)
         for currency in absent.subtracting(missing).sorted() {
             logger.warning("\(Alert.notKept(currency)): alerts in it do not fire.")
         }

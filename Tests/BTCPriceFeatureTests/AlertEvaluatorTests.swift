@@ -71,6 +71,14 @@ import Testing
         #expect(firings(rule(.above(100)), back) { $0 == 2 ? .unconfirmed : .confirmed } == [1], "an unsure return")
     }
 
+    @Test func `an alert begins at a price that is sure, or has lasted a minute`() {
+        let below = rule(.below(100))
+        #expect(firings(below, [95, 95, 103, 99]) { $0 < 2 ? .unconfirmed : .confirmed } == [3])
+        #expect(firings(below, [103, 99, 98]) { $0 < 1 ? .unconfirmed : .confirmed } == [])
+        let long: [Price?] = Array(repeating: 95, count: 61) + [103, 99]
+        #expect(firings(below, long) { $0 < 61 ? .unconfirmed : .confirmed } == [62])
+    }
+
     @Test func `a change is measured from any price of the time before, and then from where it was told`() {
         let change = rule(.change(.percent(5), within: .seconds(60)))
         #expect(firings(change, [100, 104, 99, 104, 103]) == [3], "5 % from the lowest")
@@ -185,6 +193,8 @@ import Testing
             let word = word(index)
             if word == .nothing { return nil }
             guard let isBeyond else {
+                let first = readings.indices.first { self.word($0) != .nothing } ?? index
+                if isUnsure(reading), reading.time - readings[first].time < 60_000 { return nil }
                 (self.isBeyond, turned) = (word == .beyond, index)
                 return nil
             }

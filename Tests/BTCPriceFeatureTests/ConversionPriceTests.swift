@@ -32,6 +32,15 @@ import Testing
         #expect(flat.text(Amount(1, .btc)) == "1 BTC = 100,000,000 sat = about $68,901.00 ($68,901.00 to $68,901.00)")
     }
 
+    @Test func `money in another currency is as uncertain as both prices`() {
+        let (dollars, twice) = (price(60000, 70000, 80000, isCoarse: true), price(30000, 35000, 36000, isCoarse: true))
+        let (exact, amount) = (price(1, 35000, 80000, isCoarse: false), Amount(100, .money(.usd)))
+        #expect(dollars.text(amount, and: twice).hasSuffix(" = about $50 ($37.50 to $60.00)"))
+        #expect(dollars.money(100, by: twice).range == Price("37.5")!...60)
+        #expect(dollars.text(amount, and: exact).hasSuffix(" = about $50.00 ($43.75 to $58.33)"))
+        #expect(exact.money(35, by: exact).range == nil)
+    }
+
     @Test func `the state's doubt, age and uncertainty are those of the amounts`() throws {
         let quote = PriceQuote(
             value: 70000, currency: "USD", timestamp: Timestamp(milliseconds: 0), source: "binance", market: "BTC/USD")

@@ -232,7 +232,11 @@ def _():
              "! the daemon keeps no price in JPY, only in USD: this alert does not fire.")
     service.says("the daemon keeps no price in JPY: alerts in it do not fire.")
     wait_until(lambda: "\n  ! the daemon keeps no price in JPY\n" in home.alert("list").out, what=lambda: home.alert("list").out)
-    contains(home.alert("test", "yen", status=1).err, "the daemon keeps no price in JPY: 'yen' does not fire")
+    contains(home.alert("test", "yen", status=1).err, "the daemon keeps no price in JPY: this alert does not fire")
+    # Without a price there is no fresh one.
+    contains(home.alert("add", "--when-stale", "10s", "-c", "JPY", "--name", "none", "--exec", str(home.program)).out,
+             "! the daemon keeps no price in JPY, only in USD: it fires, as there is no fresh price.")
+    wait_until(lambda: home.told("none"), what="the alert without a price", seconds=30)
     end(service)
 
 
@@ -265,6 +269,13 @@ def _():
     contains(home.alert("test", "low").out, "This is a test: below $65,000.00.")
     (told,) = home.told()
     contains(told["BTCCTL_MESSAGE"], "This is a test: ")
+    # One that is added is not paused, although one of its name was when it was removed by hand.
+    home.alert("pause", "low")
+    tables = home.file.read_text().split("\n[alert.")
+    home.write("\n[alert.".join(table for table in tables if not table.startswith("low]")))
+    service.says("The alerts were read again: 21 alerts.")
+    home.alert("add", "--below", "65000", "--name", "low", "--exec", str(home.program))
+    waits(home, "low")
     end(service)
     for name in re.findall(r"\[alert\.(\S+)\]", home.file.read_text()):
         home.alert("remove", name)

@@ -194,6 +194,7 @@ def _():
                  "/v1/history?currency=EURO", "/api/v1/historical-price?timestamp=-1", "/api/v1/historical-price?timestamp=now"):
         problem(gateway.get(path), 400)
     problem(gateway.get("/v1/day?currency=XXX"), 404)
+    problem(gateway.get("/api/v1/historical-price?currency=USD&max-step=1h"), 404)
     for path in ("/v1/history?currency=XXX", "/v1/at?time=1h&currency=SEK"):
         problem(gateway.get(path), 404)
     # A long history comes in parts.
@@ -267,6 +268,7 @@ def _():
     equal(world.get("/v1/price?currency=EUR&max-age=600").json["state"], "stale")
     by_code = {c["currency"]: c for c in world.get("/v1/currencies").json["currencies"]}
     equal(("price" in by_code["USD"], "price" in by_code["EUR"], by_code["EUR"]["state"]), (True, False, "stale"))
+    assert int(by_code["EUR"]["ageMs"]) > 3000 and re.fullmatch(reason, by_code["EUR"]["reason"]), by_code
     world.simulator.faults("* always refuse\n")
     for path in ("/v1/price", "/api/v1/prices", "/exrates/BTC", "/api/rates"):
         reply = wait_until(lambda: (r := world.get(path)).status == 503 and r, every=0.2, what=path)

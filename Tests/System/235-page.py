@@ -88,8 +88,10 @@ def _():
     daemon.kill()
     gone = browser.tell("state not reachable")
     assert gone["banner"].startswith("The daemon can't be reached."), gone
-    daemon = Daemon(place, simulator.urls, *arguments, sources=sources)
+    daemon = Daemon(place, simulator.urls, "--currencies", "USD,EUR", "--currency-EUR-interval-ms", "1000", sources=sources)
     equal(browser.tell("state current")["banner"], "")
+    # A currency that is no longer kept goes.
+    wait_until(lambda: "¥" not in browser.tell("price €59,255.06")["text"], every=0.3, what="a page without yen")
     daemon.kill()
     browser.tell("state not reachable")
     # Opened while the daemon is down.

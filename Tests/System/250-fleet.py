@@ -167,6 +167,8 @@ def _():
     equal(fresh(socket_of_alpha)["instance"], "alpha/" + ours["instance"])
     assert "binance" in btcctl(socket_of_alpha, "sources").out
     assert "binance" in btcctl(socket_of_alpha, "sources", "-c", "USD").out
+    used = lambda: {s["name"]: (s["use"], s["inVote"]) for s in btcctl(socket_of_alpha, "sources", "--json").json["sources"]}
+    wait_until(lambda: used()["binance"][0] == "current" and used()["binance"][1], what="the source in use")
     paused = btcctl(socket_of_alpha, "pause")
     equal((paused.status, paused.err), (69, "btcctl: The program at this socket can't do that: it only follows a publisher.\n"))
     assert re.search(r"^Store +: none$", btcctl(socket_of_alpha, "status").out, re.M)
@@ -182,6 +184,7 @@ def _():
     leaders[0].kill()
     stale = wait_until(lambda: next((at - since for at, s in zip(alone.times, alone.states) if s["freshness"] == "stale"), None), what="stale")
     assert stale <= 3.3, stale
+    equal({source: (use == "current", voted) for source, (use, voted) in used().items()}, {"binance": (False, None), "coinbase": (False, None)})
     wait_until(lambda: hosts[0].state()["quote"]["via"] == "beta" and hosts[0].state()["freshness"] == "fresh", what="the price of beta")
     assert not any(s["freshness"] == "stale" for s in watch.states), "the other publisher takes over at once"
     wait_until(lambda: "alpha is offline" in hosts[0].failure("alpha"), what="the reason")

@@ -101,7 +101,7 @@ import Testing
             switch firing.moment {
             case .seen: "seen"
             case .missed(let time, let isOver): "missed \(time.wholeSeconds % 3600 / 60)\(isOver ? " over" : "")"
-            case .between: "between"
+            case .between(_, _, let isOver): "between\(isOver ? " over" : "")"
             }
         }
     }
@@ -177,7 +177,6 @@ import Testing
         _ = scene.tick(101)
         #expect(scene.tick(99, for: 60, .unconfirmed).isEmpty)
         let firings = scene.tick(99, for: 2, .unconfirmed)
-        #expect(firings.map(\.isUnconfirmed) == [true])
         #expect(
             firings.first?.message(TimestampFormatter(isUTC: true))
                 == "Bitcoin is below $100.00: $99.00, which no other exchange confirms.")
@@ -384,6 +383,65 @@ import Testing
         let firings = scene.fill(candles(Candle.own, low: 90))
         #expect(moments(firings) == ["missed \(scene.now.wall.wholeSeconds % 3600 / 60 - 2) over"])
         #expect(firings.first?.message(TimestampFormatter(isUTC: true)).contains("; that is over: $102.00.") == true)
+    }
+
+    @Test func `a crossing after minutes that are not known was between two times`() {
+        for (known, word) in [([-9, -8, -3, -2, -1, 0], "between over"), ([-9, -8, -4, -3, -2, -1, 0], "missed")] {
+            var scene = Scene(alert(.below(100)))
+            _ = scene.tick(102, for: 5)
+            scene.restart(after: 590)
+            _ = scene.tick(102)
+            let candles = known.map { scene.candle(Int64($0), $0 == -3 ? 90 : 101, 102) }
+            // They are all that comes.
+            var firings = scene.fill(candles)
+            for _ in 0..<700 where firings.isEmpty {
+                _ = scene.tick(102)
+                firings = scene.fill(candles)
+            }
+            #expect(moments(firings)[0].hasPrefix(word))
+            #expect(firings[0].message(TimestampFormatter(isUTC: true)).hasSuffix("; that is over: $102.00."))
+        }
+    }
+
+    @Test func `a missed crossing has its own doubt, and the price of now has its own`() {
+        func message(then: Int64, _ now: BTCPriceCore.Confirmation) -> String? {
+            var scene = Scene(alert(.below(100)) { $0.rearm = 1 })
+            _ = scene.tick(102, for: 5)
+            scene.restart(after: 300)
+            _ = scene.tick(102, for: 1, now)
+            let candles = (-5...0).map { (minute: Int64) in
+                var candle = scene.candle(minute, minute < -1 && minute > -5 ? 90 : 101, minute < -1 ? 95 : 102)
+                if minute < -1 { candle.doubtful = then }
+                return candle
+            }
+            return scene.fill(candles).first?.message(TimestampFormatter(isUTC: true))
+        }
+        let then = "; no other exchange confirmed that; that is over: $102.00"
+        #expect(message(then: 60, .confirmed)?.hasSuffix("\(then).") == true)
+        #expect(message(then: 60, .unconfirmed)?.hasSuffix("\(then), which no other exchange confirms.") == true)
+        #expect(message(then: 0, .confirmed)?.hasSuffix("checked; that is over: $102.00.") == true)
+    }
+
+    @Test func `an alert that fires once says that it is over, too, and several crossings are counted`() {
+        for isOnce in [true, false] {
+            var scene = Scene(alert(.below(100)) { $0.isOnce = isOnce })
+            _ = scene.tick(102, for: 5)
+            scene.restart(after: 300)
+            _ = scene.tick(102)
+            let firings = scene.fill((-5...0).map { scene.candle($0, $0 == -3 || $0 == -1 ? 90 : 101, 102) })
+            #expect(moments(firings) == ["missed \(scene.now.wall.wholeSeconds % 3600 / 60 - 3) over"])
+            #expect(firings.map(\.heldBack) == [isOnce ? 0 : 1])
+        }
+    }
+
+    @Test func `a change is measured over a gap that the history does not know`() {
+        var scene = Scene(alert(.change(.percent(5), within: .seconds(3600))))
+        _ = scene.tick(100, for: 5)
+        _ = scene.pass(97)
+        _ = scene.tick(90)
+        let firings = scene.fill(nil)
+        #expect(moments(firings) == ["between"])
+        #expect(firings.first?.move == PriceMove(from: 100, to: 90))
     }
 
     @Test func `a gap while it runs is one as well: the daemon was off, or the machine slept`() {

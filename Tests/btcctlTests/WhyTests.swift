@@ -139,6 +139,21 @@ import Testing
         }
     }
 
+    @Test func `a doubt in another currency is one, and what all is well with is that of the first`() {
+        var answers = answers
+        var euro = answers.status.price
+        euro.state.price?.quote.currency = "EUR"
+        answers.currencies = [("USD", answers.status.price), ("EUR", euro)].map {
+            CurrencyMessage(currency: $0, price: $1, interval: 1000, sources: [])
+        }
+        #expect(report(answers).state == .well)
+        #expect(report(answers).lines[1].text == "4 exchanges for USD, and none is in trouble.")
+        answers.currencies[1].price.state.standing.warning = "kraken contradicts coinbase"
+        #expect(report(answers).state == .degraded)
+        #expect(report(answers).lines[0].text == "EUR: €68,901.23. Warning: kraken contradicts coinbase.")
+        #expect(report(answers).lines[0].advice?.contains("btcctl sources -v -c EUR") == true)
+    }
+
     @Test func `a pause explains a stale price alone`() {
         var answers = answers
         answers.status.ticking = .paused

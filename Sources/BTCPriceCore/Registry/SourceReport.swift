@@ -157,6 +157,12 @@ package struct SourceReport: Sendable, Hashable {
         self.limits = limits
     }
 
+    /// While the price is not current, no source is in use.
+    package mutating func becomeUnused() {
+        (verdict, claim) = (nil, nil)
+        if use == .current { use = .ready }
+    }
+
     /// The report of a configured source that is never requested.
     package init(_ venue: Venue, _ market: Market, at address: String, order: Int64, use: Use) {
         self.init(

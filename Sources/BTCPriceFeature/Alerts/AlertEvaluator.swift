@@ -129,7 +129,8 @@ package struct AlertEvaluator: Sendable {
     /// Its condition stays.
     package var rule: AlertRule
     package private(set) var state: AlertState
-    /// Since when the readings say the opposite of ``AlertState/position``; `nil` if the last one did not.
+    /// Since when the readings say the opposite of ``AlertState/position``, or without one, since when they are unconfirmed; `nil` if the
+    /// last one did not.
     private var pendingSince: Int64?
     /// When the price was last fresh.
     private var fresh: Int64?
@@ -140,8 +141,20 @@ package struct AlertEvaluator: Sendable {
 
     package init(_ rule: AlertRule, _ state: AlertState = AlertState()) { (self.rule, self.state) = (rule, state) }
 
+    /// Whether no price is known from which a change is measured.
+    package var isUnprimed: Bool { window.isEmpty }
+
     /// Takes in a price of the past, from which a change is measured. Nothing fires.
     package mutating func prime(_ reading: AlertReading) { note(reading) }
+
+    /// Forgets since when the readings say something: after a time without readings, that may not have lasted.
+    package mutating func interrupt() { (pendingSince, fresh, unsureSince) = (nil, nil, nil) }
+
+    /// Whether the condition holds by a reading alone.
+    package func isBeyond(_ reading: AlertReading) -> Bool {
+        var copy = self
+        return copy.says(reading) == .some(.beyond)
+    }
 
     /// - Parameter isMuted: Whether it is not to fire: then a condition that begins to hold does not count as told.
     /// - Returns: `nil` if it does not fire.
@@ -149,7 +162,10 @@ package struct AlertEvaluator: Sendable {
         guard !state.isOver, let said = says(reading) else { return nil }
         defer { note(reading) }
         guard let position = state.position else {
-            state.position = said ?? .inside
+            // What only unconfirmed prices say counts after a minute here, too.
+            let since = pendingSince ?? reading.time
+            let counts = !isUnsure(reading) || reading.time - since >= AlertRule.lasting.wholeMilliseconds
+            (state.position, pendingSince) = counts ? (said ?? .inside, nil) : (nil, since)
             return nil
         }
         guard let said, said != position else {

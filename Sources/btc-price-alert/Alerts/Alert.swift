@@ -54,6 +54,11 @@ struct Alert: Sendable, Hashable {
     /// What is wrong with an alert in a currency that the daemon does not keep.
     static func notKept(_ currency: String) -> String { "the daemon keeps no price in \(currency.printable)" }
 
+    /// What it does without a price.
+    var withoutPrice: String {
+        rule.isOfTime ? "it fires, as there is no fresh price" : "this alert does not fire"
+    }
+
     /// What ``isName(_:)`` requires.
     static let nameRule = "a name has letters, digits, - and _, at most 48 of them"
     /// Whether a text can be an alert's name. With the time of a firing it is an identifier of at most 64 characters, as ntfy takes it.

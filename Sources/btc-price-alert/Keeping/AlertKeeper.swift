@@ -192,7 +192,7 @@ struct AlertKeeper: Sendable {
             [
                 Firing(
                     alert: watched[index].alert, moment: .seen(now.wallTime(of: BootTime(milliseconds: $0.since))),
-                    isUnconfirmed: $0.isUnconfirmed, heldBack: $0.heldBack, move: $0.move, state: state,
+                    wasUnconfirmed: false, heldBack: $0.heldBack, move: $0.move, state: state,
                     time: now.wall)
             ]
         } ?? []
@@ -250,33 +250,51 @@ struct AlertKeeper: Sendable {
             guard alert.currency == gap.currency, alert.rule.isOfPrice, !watched[index].evaluator.state.isOver else {
                 return [] as [Firing]
             }
-            // What was pending before the gap may not have lasted.
-            watched[index].evaluator = AlertEvaluator(alert.rule, watched[index].evaluator.state)
+            watched[index].evaluator.interrupt()
             let (base, isPaused) = (watched[index].evaluator.state.base ?? .min, paused.contains(alert.name))
-            // The minute in which the base is has prices before it.
-            for reading in readings.known where reading.time - 60_000 > base { watched[index].evaluator.prime(reading) }
-            var first: AlertFiring?
+            if watched[index].evaluator.isUnprimed {
+                // The minute in which the base is has prices before it.
+                for reading in readings.known where reading.time - 60_000 > base {
+                    watched[index].evaluator.prime(reading)
+                }
+            }
+            var missed: [AlertFiring] = []
             // A new one begins now.
             for reading in readings.missed where watched[index].evaluator.state.position != nil {
-                let firing = watched[index].evaluator.see(reading, isMuted: isPaused)
-                first = first ?? firing
+                if let firing = watched[index].evaluator.see(reading, isMuted: isPaused) { missed.append(firing) }
             }
-            let live = watched[index].evaluator.see(AlertReading(state, at: now.boottime), isMuted: isPaused)
-            guard let firing = first ?? live else { return [] }
-            let isOver = watched[index].evaluator.state.position == .inside && alert.rule.isBound
+            let present = AlertReading(state, at: now.boottime)
+            let live = watched[index].evaluator.see(present, isMuted: isPaused)
+            guard let firing = missed.first ?? live else { return [] }
+            let since = now.wallTime(of: BootTime(milliseconds: firing.since))
+            let isOver = !missed.isEmpty && alert.rule.isBound && !watched[index].evaluator.isBeyond(present)
             let isShort = gap.found - gap.from <= Bounds.gap
+            let moment: Firing.Moment =
+                if isShort, !isOver {
+                    .seen(since)
+                } else if missed.isEmpty {
+                    .between(from, now.wall, isOver: false)
+                } else if let last = Self.lastKnown(before: since, from, candles ?? []) {
+                    .between(last, since, isOver: isOver)
+                } else {
+                    .missed(since, isOver: isOver)
+                }
             return [
                 Firing(
-                    alert: alert,
-                    moment: isShort
-                        ? .seen(now.wallTime(of: BootTime(milliseconds: firing.since)))
-                        : first == nil
-                            ? .between(from, now.wall)
-                            : .missed(now.wallTime(of: BootTime(milliseconds: firing.since)), isOver: isOver),
-                    isUnconfirmed: firing.isUnconfirmed, heldBack: firing.heldBack, move: firing.move, state: state,
+                    alert: alert, moment: moment, wasUnconfirmed: !missed.isEmpty && firing.isUnconfirmed,
+                    heldBack: firing.heldBack + max(0, missed.count - 1), move: firing.move, state: state,
                     time: now.wall)
             ]
         }
+    }
+
+    /// Until when prices are known before a time; `nil` if that is less than a minute before it.
+    /// - Parameter from: Until when prices were checked.
+    private static func lastKnown(before time: Timestamp, _ from: Timestamp, _ candles: [Candle]) -> Timestamp? {
+        let start = Candle.Step.minute.start(of: time.wholeSeconds)
+        let end = candles.last { $0.start + 60 <= start }.map { ($0.start + 60) * 1000 }
+        let last = max(from.milliseconds, end ?? .min)
+        return last <= (start - 60) * 1000 ? Timestamp(milliseconds: last) : nil
     }
 
     // MARK: - Clocks
@@ -307,8 +325,8 @@ extension AlertRule {
         }
     }
 
-    /// Whether it can begin to hold without a new state.
-    fileprivate var isOfTime: Bool {
+    /// Whether it can begin to hold without a new state, or without any.
+    var isOfTime: Bool {
         if case .stale = condition { return true }
         return false
     }

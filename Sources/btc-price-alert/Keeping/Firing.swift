@@ -9,13 +9,14 @@ struct Firing: Sendable, Hashable {
         case seen(Timestamp)
         /// While none was: the history says when. `isOver`: it holds no more.
         case missed(Timestamp, isOver: Bool)
-        /// While none was, and the history does not say when.
-        case between(Timestamp, Timestamp)
+        /// While none was, and the history does not say when. `isOver`: it holds no more.
+        case between(Timestamp, Timestamp, isOver: Bool)
     }
 
     let alert: Alert
     let moment: Moment
-    let isUnconfirmed: Bool
+    /// Whether only unconfirmed prices of the history say so.
+    let wasUnconfirmed: Bool
     let heldBack: Int
     /// For a change: the prices between which it was.
     let move: PriceMove?
@@ -41,15 +42,20 @@ struct Firing: Sendable, Hashable {
         case .stale(let longest): text = "There has been no fresh price in \(alert.currency) for \(longest.wholeUnits)"
         case .unsure: text = "The price in \(alert.currency) is unsure"
         }
+        var isOver = false
         switch moment {
         case .seen: break
-        case .missed(let time, let isOver):
-            text += ", at \(timestamps.string(from: time)), while no alerts were kept"
-            if isOver { text += "; that is over" }
-        case .between(let start, let end):
+        case .missed(let time, let ended):
+            text += ", at \(timestamps.string(from: time)), while no price was checked"
+            isOver = ended
+        case .between(let start, let end, let ended):
             text += ", between \(timestamps.string(from: start)) and \(timestamps.string(from: end))"
+            isOver = ended
         }
+        if wasUnconfirmed { text += "; no other exchange confirmed that" }
+        if isOver { text += "; that is over" }
         if let price { text += ": \(state.freshness == .fresh ? "" : "last ")\(price)" }
+        let isUnconfirmed = state.freshness == .fresh && state.confirmation == .unconfirmed
         text += isUnconfirmed ? ", which no other exchange confirms." : "."
         if case .unsure = alert.rule.condition, let warning = state.standing.warning { text += " \(sentence(warning))" }
         if case .stale = alert.rule.condition, let failure = state.failure { text += " \(sentence(failure))" }

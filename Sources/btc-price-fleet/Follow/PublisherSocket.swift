@@ -97,10 +97,15 @@ final class PublisherSocket: Sendable {
                 })
         case .listSources(let currency):
             // A publisher sends those of its first currency.
-            return .sources(
-                known.sources.filter {
-                    currency == nil || Market($0.name, $0.market).currency?.rawValue == currency
-                })
+            let reports = known.sources.compactMap { report -> SourceReport? in
+                let theirs = Market(report.name, report.market).currency?.rawValue
+                guard currency == nil || theirs == currency else { return nil }
+                var report = report
+                let state = known.states.first { $0.state.currency == theirs }?.state
+                if state?.aged(at: now.boottime).freshness != .fresh { report.becomeUnused() }
+                return report
+            }
+            return .sources(reports)
         case .getStatus: return .status(status(known, message(known.states[0].state), clients, at: now))
         case .getMetrics: return .metrics(metrics(known))
         case .history: return .historyDisabled

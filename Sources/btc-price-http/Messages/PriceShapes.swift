@@ -94,11 +94,17 @@ enum PriceShapes {
             + rows.joined()
     }
 
-    /// A currency with its price, if that is not too old.
+    /// A currency with its price; if that is too old, with its age and the reason.
     static func currency(_ message: CurrencyMessage, isCurrent: Bool, at now: ObservationTime) -> JSONObject {
-        var state = message.price.state
-        if !isCurrent { state.price = nil }
+        let state = message.price.state
         var object = price(state, at: now)
+        if !isCurrent {
+            object = [
+                "currency": .string(state.currency), "state": .string(state.freshness.rawValue),
+                "reason": .string(reason(of: state) ?? "the price is older than max-age allows"),
+            ]
+            object["ageMs"] = state.age(at: now).map { .integer($0.age.wholeMilliseconds) }
+        }
         object["intervalMs"] = .integer(message.interval)
         object["sources"] = .array(message.sources.map { .string($0) })
         return object

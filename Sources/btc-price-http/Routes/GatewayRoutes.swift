@@ -268,7 +268,7 @@ struct GatewayRoutes: Sendable {
 struct Page: Sendable {
     /// The SHA-256 of what is between the tags in index.html. Tests/System/230-http.py compares them with the page.
     private static let digests = (
-        script: "xyt1zksvJCpv4pg7DZFkFDswPJXjEqUBf9DTE/NYLQA=",
+        script: "ogIaNHnTjYkgBRYi59WHQBeCNMSD2BjwX0namY06b1Q=",
         style: "TQ7X/GVf5+qBfRqx1I2US4R02BfGrP0AqRP992sP0wE="
     )
     private static let policy =

@@ -120,6 +120,9 @@ struct HistoryRoutes: Sendable {
             }
             if prices.isEmpty, let (known, code) = tooCoarse { throw Self.tooCoarse(known, code) }
         } else {
+            if let maxStep, maxStep < .day {
+                throw Problem(.notFound, "Without timestamp, prices are of days, which are longer than max-step.")
+            }
             let from = list.time.wall.milliseconds - Int64(Self.most) * Candle.Step.day.seconds * 1000
             for code in codes {
                 let known = try await daemon.history(

@@ -254,7 +254,7 @@ struct AgentTools {
         let converted = try Convert.convert(amount, &prices)
         var object = converted.json
         let (price, other) = (
-            shown(converted.price.message.state), converted.other.map { shown($0.price.message.state) }
+            shown(converted.price.message.state), converted.other.map { shown($0.message.state) }
         )
         let words = [price, other].compactMap { $0?["statement"] }.map {
             if case .string(let text) = $0 { text } else { "" }

@@ -107,7 +107,7 @@ enum Convert {
                     var object = converted.json
                     object["state"] = .object(converted.price.message.json(at: now))
                     if let other = converted.other {
-                        object["otherState"] = .object(other.price.message.json(at: now))
+                        object["otherState"] = .object(other.message.json(at: now))
                     }
                     Output.line(Output.json("converted", .object(object)))
                 }
@@ -128,25 +128,31 @@ enum Convert {
     struct Converted {
         let amount: Amount
         let price: CurrentPrices.Known
-        /// The same in a currency that is not the amount's.
-        var other: (price: CurrentPrices.Known, money: Price)?
+        /// The price in a currency that is not the amount's.
+        var other: CurrentPrices.Known?
 
-        var text: String {
-            price.known.text(
-                amount, and: other.map { (Amount($0.money, .money($0.price.currency)), $0.price.known) })
-        }
+        var text: String { price.known.text(amount, and: other?.known) }
 
         /// Money; bitcoin for money without another currency.
         var value: Price {
             let converted = amount.converted(at: price.value)
-            return other?.money ?? (amount.unit.isMoney ? converted.btc : converted.money)
+            return other.map { price.known.money(amount.value, by: $0.known).money }
+                ?? (amount.unit.isMoney ? converted.btc : converted.money)
         }
 
         var json: JSONObject {
             var object = Convert.json(amount, price.known)
             if let other {
-                object[Amount.Unit.money(other.price.currency).name] = .string(other.money.description)
-                object["approximate"] = .bool(price.known.isApproximate || other.price.known.isApproximate)
+                let name = Amount.Unit.money(other.currency).name
+                let (money, range) = price.known.money(amount.value, by: other.known)
+                object[name] = .string(money.description)
+                object["approximate"] = .bool(price.known.isApproximate || other.known.isApproximate)
+                if let range {
+                    var ranges = JSONObject()
+                    if case .object(let own)? = object["range"] { ranges = own }
+                    ranges[name] = Convert.json(range)
+                    object["range"] = .object(ranges)
+                }
             }
             return object
         }
@@ -156,15 +162,17 @@ enum Convert {
         let price = try prices.price(in: currency(of: given.unit))
         var converted = Converted(amount: given.amount(in: price.currency), price: price)
         if let own = currency(of: converted.amount.unit), let wanted = prices.asking.currency, wanted != own {
-            let theirs = try prices.price(in: wanted)
-            let money = (converted.amount.value * theirs.value).divided(by: price.value, places: 8)
-            converted.other = (theirs, money)
+            converted.other = try prices.price(in: wanted)
         }
         return converted
     }
 
     private static func currency(of unit: Amount.Unit?) -> String? {
         if case .money(let currency) = unit { currency.rawValue } else { nil }
+    }
+
+    private static func json(_ range: ClosedRange<Price>) -> JSON {
+        .object(["low": .string(range.lowerBound.description), "high": .string(range.upperBound.description)])
     }
 
     /// An amount in every unit, all digits, and the range of those that an approximate price makes.
@@ -179,9 +187,7 @@ enum Convert {
         var range = JSONObject()
         for unit in units where amount.unit.isMoney != unit.isMoney {
             guard let ends = price.range(of: amount, in: unit) else { continue }
-            range[unit.name] = .object([
-                "low": .string(ends.lowerBound.description), "high": .string(ends.upperBound.description),
-            ])
+            range[unit.name] = json(ends)
         }
         if !range.members.isEmpty { object["range"] = .object(range) }
         return object

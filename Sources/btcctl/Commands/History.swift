@@ -47,7 +47,7 @@ enum History {
                   btcctl history --since 2026-08-25 --until 2026-08-26T12:00 --csv > august.csv
                   btcctl history --since 2026-08-01 --step 1d --day-zone local
                   btcctl history --since 10m --step 1s --json
-                  btcctl history --since 2026-01-01 --ledger hledger >> prices.journal
+                  btcctl history --since 2026-01-01 --ledger hledger > prices.journal
 
                 A candle has the first, the highest, the lowest and the last price of its span. On a terminal this prints a table, \
                 else a row a line: the time, these four prices, and the origin. The origin is own, or an exchange for a candle that \

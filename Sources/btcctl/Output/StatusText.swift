@@ -53,8 +53,8 @@ struct StatusText {
             let doubt =
                 state.freshness != .fresh
                 ? state.freshness.rawValue
-                : state.derivation == nil && (state.confirmation == .unconfirmed || state.isSingleOfSeveral)
-                    ? state.confirmation?.rawValue : nil
+                : state.derivation == nil
+                    ? state.doubt ?? (state.isSingleOfSeveral ? state.confirmation?.rawValue : nil) : nil
             return ([price(state)] + [doubt].compactMap(\.self)).joined(separator: " ")
         }
         return texts.isEmpty ? nil : texts.joined(separator: "; ")

@@ -69,7 +69,7 @@ struct WhyReport {
     // MARK: - No daemon
 
     private mutating func judge(_ complaint: Complaint, _ findings: Findings) {
-        let advice = complaint.advice.isEmpty ? "'journalctl -u \(Product.name)' may say more." : complaint.advice
+        let advice = complaint.advice.isEmpty ? "'\(Self.journal(findings.unit))' may say more." : complaint.advice
         // A daemon that refuses this user explains itself. One that is silent may be down, while systemd listens for it.
         let isDown = complaint.reach == .absent || complaint.reach == .silent && findings.unit?.isDown == true
         if !isDown { add("daemon", complaint.problem, advice: advice) }
@@ -78,6 +78,11 @@ struct WhyReport {
         if isDown { add("daemon", complaint.problem, advice: advice) }
         addProgram(findings) { $0.subject != "configuration" && $0.subject != "limits" }
         addProgramFailure(findings)
+    }
+
+    /// The command that prints the journal of a unit; `nil` for the system's.
+    private static func journal(_ unit: Findings.Unit?) -> String {
+        "journalctl \(unit?.isUsers == true ? "--user " : "")-u \(Product.name)"
     }
 
     private mutating func add(_ unit: Findings.Unit, _ journal: String?) {
@@ -94,7 +99,7 @@ struct WhyReport {
                 "unit", "\(name) can't be loaded: \(unit.load).",
                 advice: "'systemctl \(manager)status \(Product.name)' says why.")
         }
-        let log = "'journalctl \(manager)-u \(Product.name)' says why."
+        let log = "'\(Self.journal(unit))' says why."
         let times = unit.restarts == 1 ? "once" : "\(unit.restarts) times"
         let restarts = unit.restarts > 0 ? "; systemd has restarted it \(times)" : ""
         switch unit.state {
@@ -155,10 +160,24 @@ struct WhyReport {
         for group in groups where !group.isGeneral(least) { add(group, of: exchanges.count) }
         if let note = StatusText.elsewhere(status.elsewhere) { add("sources", note) }
         if groups.isEmpty, !exchanges.isEmpty {
-            add("sources", "\(exchanges.count) exchange\(exchanges.count == 1 ? "" : "s"), and none is in trouble.")
+            let of = answers.currencies.count > 1 ? " for \(price.currency)" : ""
+            add(
+                "sources", "\(exchanges.count) exchange\(exchanges.count == 1 ? "" : "s")\(of), and none is in trouble."
+            )
         }
-        for currency in answers.currencies.dropFirst() where currency.price.state.freshness != .fresh {
-            let failure = currency.price.state.failure
+        for currency in answers.currencies.dropFirst() {
+            let state = currency.price.state
+            if state.freshness == .fresh {
+                // What a derived price is made of has a line of its own.
+                let model = PriceViewModel(timestampFormatter: timestamps)
+                model.show(state, at: now)
+                guard state.derivation == nil, let doubt = model.doubt else { continue }
+                add(
+                    "currency", "\(currency.currency): \(model.price). \(doubt)",
+                    advice: "Don't rely on it: 'btcctl sources -v -c \(currency.currency)' shows who says what.")
+                continue
+            }
+            let failure = state.failure
             if failure == PriceState.pausedFailure { continue }
             add(
                 "currency", "\(currency.currency): \(failure ?? "no tick has finished yet")",
@@ -179,7 +198,7 @@ struct WhyReport {
                 add(
                     "unit",
                     "The daemon started \(Table.text(.milliseconds(status.uptime))) ago, after it had failed.",
-                    advice: "'journalctl -u \(Product.name)' says why.")
+                    advice: "'\(Self.journal(unit))' says why.")
             }
         }
         add(
