@@ -126,8 +126,31 @@ package struct JSONValue: Sendable, Hashable {
 
     /// The value of a member of an object; `nil` if there is none.
     package subscript(name: StaticString) -> JSONValue? {
-        for member in members where member.name.isString(name) { return member.value }
+        guard first == UInt8(ascii: "{") else { return nil }
+        // Only the value that is found is made.
+        let bytes = text.span
+        var position = 1
+        while let member = Self.value(in: bytes, from: &position), let value = Self.value(in: bytes, from: &position) {
+            if isString(name, at: member, in: bytes) { return part(value) }
+        }
         return nil
+    }
+
+    /// The value at a range of the text, counted from its start.
+    private func part(_ range: Range<Int>) -> JSONValue {
+        JSONValue(checked: text[text.startIndex + range.lowerBound..<text.startIndex + range.upperBound])
+    }
+
+    /// Whether the string at a range is this one.
+    private func isString(_ name: StaticString, at range: Range<Int>, in bytes: Span<UInt8>) -> Bool {
+        let count = range.count - 2
+        // Escapes make it longer.
+        guard count >= name.utf8CodeUnitCount else { return false }
+        return bytes.withUnsafeBytes { bytes in
+            guard let start = bytes.baseAddress.map({ $0 + range.lowerBound + 1 }) else { return false }
+            if count == name.utf8CodeUnitCount { return memcmp(start, name.utf8Start, count) == 0 }
+            return memchr(start, 0x5C, count) != nil && part(range).isString(name)
+        }
     }
 
     /// Iterates over the members of an object.
@@ -167,28 +190,32 @@ package struct JSONValue: Sendable, Hashable {
         }
 
         mutating func next() -> JSONValue? {
-            let text = text
-            let bytes = text.span
-            var index = position
-            // Commas, colons and white space separate values. The last byte is the closing bracket.
-            while index < bytes.count - 1, bytes[index].isBetweenValues { index += 1 }
-            guard index < bytes.count - 1 else { return nil }
-            let start = index
-            let isWord = !bytes[start].opensValue
-            var depth = 0
-            repeat {
-                switch bytes[index] {
-                case UInt8(ascii: "\""):
-                    index = JSONValue.endOfString(bytes, from: index + 1)
-                case UInt8(ascii: "{"), UInt8(ascii: "["): depth += 1
-                case UInt8(ascii: "}"), UInt8(ascii: "]"): depth -= 1
-                default: break
-                }
-                index += 1
-            } while depth > 0 || (isWord && index < bytes.count - 1 && !bytes[index].isBetweenValues)
-            position = index
-            return JSONValue(checked: text[text.startIndex + start..<text.startIndex + index])
+            let container = JSONValue(checked: text)
+            return JSONValue.value(in: container.text.span, from: &position).map(container.part)
         }
+    }
+
+    /// The next value in checked text of an array or object, names included; `nil` after the last one.
+    /// - Parameter position: Where to look; then its end.
+    private static func value(in bytes: Span<UInt8>, from position: inout Int) -> Range<Int>? {
+        var index = position
+        // Commas, colons and white space separate values. The last byte is the closing bracket.
+        while index < bytes.count - 1, bytes[index].isBetweenValues { index += 1 }
+        guard index < bytes.count - 1 else { return nil }
+        let start = index
+        let isWord = !bytes[start].opensValue
+        var depth = 0
+        repeat {
+            switch bytes[index] {
+            case UInt8(ascii: "\""): index = endOfString(bytes, from: index + 1)
+            case UInt8(ascii: "{"), UInt8(ascii: "["): depth += 1
+            case UInt8(ascii: "}"), UInt8(ascii: "]"): depth -= 1
+            default: break
+            }
+            index += 1
+        } while depth > 0 || (isWord && index < bytes.count - 1 && !bytes[index].isBetweenValues)
+        position = index
+        return start..<index
     }
 }
 
