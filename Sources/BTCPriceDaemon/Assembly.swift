@@ -64,7 +64,7 @@ struct Assembly {
         let historyClock = HistoryClock(now: now)
         let archive = settings.history.map { history in
             HistoryStore(
-                directory: settings.directories.state, settings: history.store, clock: historyClock,
+                directory: settings.directories.state, settings: history, clock: historyClock,
                 report: { reporter.report($0) })
         }
         let history = archive.map { PriceHistory(store: $0, clock: historyClock) }
@@ -139,7 +139,7 @@ struct Assembly {
             rateHistory: past?.rates,
             control: control, server: server, level: level,
             now: now, logger: logger)
-        await parts.apply(settings, sources)
+        await parts.apply(settings, sources, isStart: true)
         archive?.open(
             unstored: { history?.unstored(of: $0) ?? [] },
             restored: { currency, candles in history?.restore(candles, of: currency) })

@@ -133,7 +133,10 @@ struct CallHandler: Sendable {
     }
 
     /// The sources whose prices are not from the exchanges' own addresses, as far as is known.
-    private var elsewhere: [String] { running.value.settings.elsewhere + running.value.sources.peersElsewhere }
+    private var elsewhere: [String] {
+        let (settings, sources) = (running.value.settings, running.value.sources)
+        return (settings.elsewhere + sources.peersElsewhere).filter { !sources.off.contains($0) }
+    }
 
     /// The currency of a call: the named one, or the first one if the call names none. `nil` for an unknown code.
     private func kept(_ currency: String?) async -> Currency? {
@@ -190,7 +193,7 @@ struct CallHandler: Sendable {
                 interval: running.value.settings.first.interval.wholeMilliseconds, done: record.state.ticks.number,
                 failed: record.failed,
                 skipped: record.skipped, validated: record.validated),
-            pegRate: record.pegRate,
+            pegRate: await engine.record(of: .usd)?.pegRate,
             store: StatusMessage.Store(
                 runtimeDirectory: directories.runtime, stateDirectory: directories.state,
                 synced: store.lastSync.map(present.wallTime), failure: persist.failure.map { "\($0)" },

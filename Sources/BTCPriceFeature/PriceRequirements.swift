@@ -88,6 +88,16 @@ package struct PriceRequirements: Sendable, Hashable {
     }
 }
 
+extension Candle {
+    /// A fresh price as the candle of a second, in doubt as the daemon's own would be; `nil` without one.
+    package init?(_ state: PriceState, at second: Int64) {
+        guard state.freshness == .fresh, let price = state.quote?.value else { return nil }
+        let isDerived = state.derivation != nil
+        self.init(start: second, price, isInDoubt: !isDerived && state.doubt != nil)
+        if isDerived { origin = Self.derived }
+    }
+}
+
 extension PriceState {
     /// Whether what is computed from the price is approximate: it is in doubt, or not current.
     var isApproximate: Bool { doubt != nil || freshness != .fresh }

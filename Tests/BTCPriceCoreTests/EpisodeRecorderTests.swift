@@ -84,10 +84,14 @@ private final class MemoryEpisodes: EpisodeArchive {
 
     @Test func `what is about a source or a currency that has gone is over`() {
         var log = EpisodeLog()
-        let gone = [Episode.Subject(.limited, .usd, source: "gemini"), Episode.Subject(.outage, .eur)]
+        let gone = [
+            Episode.Subject(.limited, .usd, source: "gemini"), Episode.Subject(.outage, .eur),
+            // It is always derived now.
+            Episode.Subject(.outage, .chf),
+        ]
         let kept = [outage, Episode.Subject(.limited, .usd, source: "kraken"), Episode.Subject(.clock)]
         for subject in gone + kept { log.goesOn(subject, at: 0) }
-        log.keep(only: [.usd: ["kraken"]], at: 30)
+        log.keep(only: [.usd: ["kraken"], .chf: []], at: 30)
         #expect(Set(log.current) == Set(kept))
     }
 

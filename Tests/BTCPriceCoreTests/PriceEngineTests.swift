@@ -121,6 +121,19 @@ import Testing
         #expect(world.primary.asks == 0)
     }
 
+    @Test func `the price of a currency that is not kept stays on the disk`() async throws {
+        let world = World()
+        var euro = cached("59000").price
+        euro.quote.currency = "EUR"
+        await world.engine.restore(CachedPrice(euro))
+        #expect(await world.engine.state.quote == nil)
+        async let answer = world.engine.price(.localFirst)
+        await world.primary.isAsked()
+        world.primary.answer("68901.23")
+        _ = try await answer
+        #expect(world.store.prices.map(\.quote.currency) == ["USD", "EUR"])
+    }
+
     @Test func `localFirst fetches if no price is held`() async throws {
         let world = World()
         async let answer = world.engine.price(.localFirst)

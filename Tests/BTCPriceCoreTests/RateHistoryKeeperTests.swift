@@ -94,6 +94,22 @@ import Testing
                 [EuroWorld.czk, .eur], [EuroWorld.czk], [.eur], [EuroWorld.czk],
             ])
         #expect(kept.saved.all.last?.series.mapValues(\.rates.count) == [EuroWorld.czk: 731])
+        // Nor does it after a restart: it is requested alone, and what is known is renewed first.
+        let (before, events) = (loader.requests.all.count, EventLog())
+        let again = self.keeper(world, kept, events)
+        await again.change(loader)
+        let next = Task { await again.run() }
+        let start = world.clock.offset
+        await world.clock.run(to: start + .seconds(60))
+        let renewal = start + .seconds(60) + RateHistoryKeeper.period
+        await world.clock.run(to: renewal)
+        await world.clock.run(to: renewal + .seconds(60))
+        await world.clock.timer(at: renewal + .seconds(120))
+        next.cancel()
+        await next.value
+        #expect(loader.requests.all.dropFirst(before).map(\.currencies) == [[.eur], [EuroWorld.czk], [.eur]])
+        #expect(events.all.isEmpty)
+        #expect(await again.history?.renewed == World.start.advanced(by: renewal).wall)
     }
 
     @Test func `a source that refuses everything is a failure, and what is known of it stays`() async {

@@ -334,6 +334,12 @@ import Testing
         #expect(
             complaint(["--mode=median", "--quorum=4"], file: "sources = [\"kraken\", \"coinbase\", \"bitstamp\"]")
                 == "quorum = 4: must be at most 3, as many as there are sources")
+        // A reserve comes only while no peer has a price.
+        #expect(
+            complaint(
+                ["--mode=median", "--quorum=2"],
+                file: "sources = [\"alpha\"]\nfleet.fallback = true\nsource.alpha.socket = \"/run/a\"")
+                == "quorum = 2: must be at most 1, as many as there are sources")
         let derived = try read(["--mode=median", "--quorum=3", "--currencies=PLN,USD"])
         #expect(derived.first.sources.isEmpty && derived.currencies[1].rules.quorum == 3)
     }
@@ -433,6 +439,14 @@ import Testing
                 "c.toml, line 1: currencies: BGN was replaced by EUR: write that",
                 "c.toml, line 1: currencies: HRK was replaced by EUR: write that",
                 "c.toml, line 1: currencies: SLL was replaced by SLE: write that",
+            ])
+        let mine = try read(
+            environment: ["BTC_PRICED_CURRENCY_BGN_INTERVAL_MS": "5000"],
+            file: "[exchange.mine]\nurl = \"https://x.example\"\nprice = \"/p\"\nmarkets = { BGN = {}, USD = {} }")
+        #expect(
+            mine.warnings == [
+                "c.toml: exchange.mine.markets: BGN was replaced by EUR, and the market is ignored",
+                "the environment: BTC_PRICED_CURRENCY_BGN_INTERVAL_MS: BGN was replaced by EUR, and the variable is ignored",
             ])
         #expect(try read(["--currencies", "USD,EUR,BGN"]).currencies.map(\.currency.rawValue) == ["USD", "EUR"])
         #expect(complaint(file: "currencies = [\"USD\", \"USD\"]") != nil)

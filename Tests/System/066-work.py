@@ -13,8 +13,8 @@ SOURCES = ("binance", "coinbase", "kraken")
 class Agent:
     """`btcctl mcp` and a client that writes lines to it, with the environment that the clients of the protocol leave."""
 
-    def __init__(self, place, *arguments):
-        environment = {name: os.environ[name] for name in ("HOME", "PATH") if name in os.environ}
+    def __init__(self, place, *arguments, **variables):
+        environment = {name: os.environ[name] for name in ("HOME", "PATH") if name in os.environ} | variables
         self.process = spawn(
             [BINARIES / "btcctl", "mcp", "--socket", place.socket, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
         self.last = 0
@@ -87,6 +87,14 @@ def _():
     equal(set(minute), {"time", "open", "high", "low", "close", "origin", "notes"})
     then = agent.call("price_at", time=minute["time"])
     assert Decimal(then["low"]) <= Decimal(then["price"]) <= Decimal(then["high"]), then
+    # What is known of a longer time is said, and what an exchange's minute is.
+    year = agent.call("history", since="900d", step="1d")
+    assert re.fullmatch(r"Only (\d+|parts of the) .*900 days of this time are known\.", year["note"] or ""), year["note"]
+    # All tools have the same default.
+    local = Agent(place, BTCCTL_CURRENCY="XXX").begin()
+    for tool, arguments in (("price", {}), ("price_at", {"time": "1h"}), ("history", {})):
+        assert "XXX" in local.call(tool, **arguments), tool
+    local.end()
     for tool, arguments, words in (
             ("price", {"currency": "XXX"}, "The price is not kept in"), ("price", {"maxage": 5}, "'maxage' is no argument"),
             ("price_at", {"time": "tomorrow"}, "is not a time"), ("price_at", {"time": "2999-01-01"}, "is in the future"),
@@ -233,6 +241,10 @@ def _():
     assert re.search(r"P .* \d\d:59:59 BTC \$\d+\.\d\d(  ; .*)?$", hours[-1]), hours
     done = btcctl(place, "history", "--ledger", "hledger", "--since", "today", environment={"TZ": "UTC"})
     equal((done.status, done.out, done.err), (1, "", "btcctl: No day of this time is over yet.\n"))
+    # So many that are over.
+    prices = lambda *words: [line for line in btcctl(place, "history", "--ledger", "hledger", *words, environment=zone).out.splitlines() if line.startswith("P ")]
+    equal(prices("-n", "1"), days()[-1:])
+    equal(prices("-n", "3"), days()[-3:])
     for wrong in (["--utc"], ["--csv"], ["--day-zone", "utc"]):
         equal(btcctl(place, "history", "--ledger", "hledger", *wrong).status, 64)
     equal(btcctl(place, "history", "--ledger", "beancount", "--step", "1h").status, 64)

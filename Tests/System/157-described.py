@@ -246,12 +246,13 @@ def _():
 @scenario("a row that is not found is answered with the rows that there are", beside=True)
 def _():
     place = Place()
-    body = '{"quotes":[{"instrument":"BTC-EUR","last":"59000"},{"instrument":"ETH-EUR","last":"2100"}]}'
+    body = '{"quotes":[{"instrument":"BTC-EUR","last":"59000"},{"instrument":"ETH-EUR","last":"2100"}],"numbered":[{"id":1,"last":"59000"},{"id":2,"last":"2100"}]}'
     for row, answer in [
         ("/quotes /instrument BTC-EUR", "= 59000"),
         ("/quotes /instrument BTCEUR", "no row has BTCEUR at /instrument (there are \"BTC-EUR\", \"ETH-EUR\")"),
         ("/quotes /symbol BTC-EUR", "no row has BTC-EUR at /symbol (a row has instrument, last)"),
-        ("/data /instrument BTC-EUR", "there is no array at /data (the body has quotes)"),
+        ("/data /instrument BTC-EUR", "there is no array at /data (the body has quotes, numbered)"),
+        ("/numbered /id 1", "= 59000"),
     ]:
         result = tried_on(place, body, "", *row.split())
         contains(result.stdout, answer)

@@ -1,4 +1,5 @@
 import BTCPriceCore
+import BTCPriceFeature
 import Dispatch
 import Glibc
 import TestSupport
@@ -60,6 +61,27 @@ private final class ClosingDaemon: Sendable {
         #expect(seen == 2)
         first.stop()
         other.stop()
+    }
+
+    @Test func `the daemon that responded once is the only one`() throws {
+        let daemon = try ClosingDaemon(Reply.history([candle], of: "USD", .minute, next: nil).encoded())
+        var address = DaemonAddress(socket: daemon.path)
+        let path = try Connecting.withSameDaemon(&address) { connection throws(ClientError) in connection.path }
+        #expect(path == daemon.path && address.socket == daemon.path)
+        daemon.stop()
+    }
+
+    @Test func `a price in another currency is not that of the chart, and a derived one is not in doubt`() {
+        var candles = ChartCandles(named: nil, span: .hour)
+        #expect(candles.append(KindOfDoubt.sure.state, now: 60) == true)
+        #expect(candles.append(.empty(of: .eur), now: 61) == false)
+        #expect(candles.candles.count == 1)
+        for kind in KindOfDoubt.allCases {
+            guard let candle = Candle(kind.state, at: 0) else { continue }
+            #expect(candle.isDerived == (kind.state.derivation != nil))
+            #expect(!candle.isDerived || !candle.isInDoubt)
+        }
+        #expect(Candle(KindOfDoubt.unconfirmed.state, at: 0)?.isInDoubt == true)
     }
 
     @Test func `an unknown key of the daemon can't control the terminal`() throws {

@@ -99,24 +99,26 @@ import Testing
     @Test func `above and below are reported when they become true`() {
         var watch = ConditionWatch(PriceCondition(above: 100, below: 50))
         #expect(
-            [60, 100, 101, 102, 99, 101, 49, 48, 50, 49].map { watch.take($0) } == [
+            [60, 100, 101, 102, 99, 101, 49, 48, 50, 49].map { watch.take($0, in: "USD") } == [
                 [], [], [.above], [], [], [.above], [.below], [], [], [.below],
             ])
         // All that begin at one price are reported.
         var both = ConditionWatch(PriceCondition(above: 100, change: .percent(2)))
-        #expect([98, 101, 99].map { both.take($0) } == [[], [.above, .change], []])
+        #expect([98, 101, 99].map { both.take($0, in: "USD") } == [[], [.above, .change], []])
     }
 
     @Test func `a change is measured from the first price, and then from the last reported one`() {
         var percent = ConditionWatch(PriceCondition(change: .percent(2)))
         #expect(
-            [100, 101, 102, 103, 104, Price("99.96") ?? 0, 99].map { percent.take($0) } == [
+            [100, 101, 102, 103, 104, Price("99.96") ?? 0, 99].map { percent.take($0, in: "USD") } == [
                 [], [], [.change], [], [], [.change], [],
             ])
         var dollars = ConditionWatch(PriceCondition(change: .amount(5)))
-        #expect([100, 96, 95, 99, 100].map { dollars.take($0) } == [[], [], [.change], [], [.change]])
+        #expect([100, 96, 95, 99, 100].map { dollars.take($0, in: "USD") } == [[], [], [.change], [], [.change]])
+        // A price in another currency is no change.
+        #expect([50, 55].map { dollars.take($0, in: "EUR") } == [[], [.change]])
         var none = ConditionWatch(PriceCondition())
-        #expect([1, 100].map { none.take($0) } == [[], []])
+        #expect([1, 100].map { none.take($0, in: "USD") } == [[], []])
     }
 
     // MARK: --exec

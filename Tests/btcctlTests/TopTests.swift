@@ -207,15 +207,19 @@ import Testing
         let seen: [(number: Int64, value: Price, freshness: Freshness)] = [
             (41, 68_000, .fresh), (42, 68_100, .fresh), (42, 68_200, .fresh), (43, 68_200, .stale), (1, 67_932, .fresh),
         ]
+        var wrong = KindOfDoubt.unconfirmed.state
+        wrong.price?.quote.value = 90_000
         for (number, value, freshness) in seen {
             var state = KindOfDoubt.sure.state
             (state.ticks.number, state.ticks.freshness) = (number, freshness)
             state.price?.quote.value = value
             summary.see(state, at: start)
+            wrong.ticks.number = number
+            summary.see(wrong, at: start)
         }
         #expect(
             summary.lines(at: start + .seconds(240)) == [
-                "BTC/USD: 4 ticks in 4 min, 1 missed; low $67,932.00, high $68,200.00, -0.10 %"
+                "BTC/USD: 4 ticks in 4 min, 1 missed, 5 in doubt; low $67,932.00, high $68,200.00, -0.10 %"
             ])
     }
 }

@@ -16,7 +16,7 @@ package final class FetchLatestPrice: Sendable {
     /// What is requested there: the path and the query, with placeholders. It may contain a credential, and is not stored.
     let path: String
     /// How long all sources other than reserves must be without a price before this one is requested; `nil` if it is not a reserve.
-    let reserve: Duration?
+    package let reserve: Duration?
 
     /// - Parameters:
     ///   - timeout: From the request to giving up.

@@ -30,7 +30,7 @@ package actor PriceEngine: TickTarget {
     var isPaused: Bool { pause != nil }
     /// Whether the cooldowns that a restart must not shorten may have changed since they were stored.
     private var cooldownsChanged = false
-    /// The last prices of currencies that a reload has dropped: the next one may add them again.
+    /// The last prices of currencies that are not kept, as a reload has dropped them: the next one may add them again.
     private var dropped: [Currency: CachedPrice] = [:]
     /// The index of the currency that the observer requested last, among those after the first.
     private var observed = 0
@@ -149,9 +149,13 @@ package actor PriceEngine: TickTarget {
     /// Continues the cooldowns of an earlier run.
     package func resume(_ cooldowns: [String: KeptCooldown]) { registry.resume(cooldowns, at: now()) }
 
-    /// Restores the price that an earlier run stored. Has no effect if its currency is not kept.
+    /// Restores the price that an earlier run stored. If its currency is not kept, it waits until a reload adds it.
     package func restore(_ cached: CachedPrice) {
-        guard let currency = Currency(rawValue: cached.quote.currency), let tracked = tracked(currency) else { return }
+        guard let currency = Currency(rawValue: cached.quote.currency) else { return }
+        guard let tracked = tracked(currency) else {
+            dropped[currency] = cached
+            return
+        }
         perform(tracked.tracker.restored(cached, at: now()), tracked)
     }
 
@@ -366,7 +370,9 @@ package actor PriceEngine: TickTarget {
             let kept =
                 isNew || cooldownsChanged
                 ? KeptState(
-                    prices: self.tracked.compactMap { $0.tracker.kept }, cooldowns: registry.cooldowns(at: present))
+                    prices: self.tracked.compactMap { $0.tracker.kept }
+                        + dropped.values.sorted { $0.quote.currency < $1.quote.currency },
+                    cooldowns: registry.cooldowns(at: present))
                 : nil
             let isChange = state.freshness != tracked.published
             if isChange { tracked.since = present.boottime }

@@ -100,6 +100,7 @@ package actor RateHistoryKeeper {
         let alone = divided.map { RateHistory.Request(currencies: [$0.left.currencies[0]], days: $0.left.days) }
         let asked = alone ?? known.next(for: wanted.subtracting(refused), today: today, renews: renews)
         guard let next = asked else { return Self.period }
+        let before = known.known
         let result = await withTimeout(Self.timeout, on: clock) { () throws(PriceLoadingError) in
             try await loader.load(next)
         }
@@ -110,7 +111,9 @@ package actor RateHistoryKeeper {
             known.add(rates, next, today: today)
             divided?.isAnswered = true
             goOn()
-            let isOfAll = alone != nil || next.currencies.count == wanted.subtracting([loader.base]).count
+            // A renewal is of what was known.
+            let all = before.isEmpty ? wanted.subtracting([loader.base]) : before
+            let isOfAll = alone != nil || all.isSubset(of: next.currencies)
             if isOfAll, divided == nil, next.days.upperBound == today { known.renewed = present }
             history = known
             store.save(known)
@@ -121,10 +124,14 @@ package actor RateHistoryKeeper {
         case .failure(.refused) where next.currencies.count > 1:
             divided = (next, false)
             return Self.pause
-        case .failure(.refused) where divided.map({ $0.isAnswered || $0.left.currencies.count > 1 }) ?? false:
+        case .failure(.refused)
+        where divided.map({ $0.isAnswered || $0.left.currencies.count > 1 }) ?? false
+            || before.isDisjoint(with: next.currencies) && !before.isEmpty:
+            // It is because of the currency: others are answered.
+            let wasDivided = divided != nil
             refused.formUnion(next.currencies)
             goOn()
-            if divided == nil, next.days.upperBound == today {
+            if wasDivided, divided == nil, next.days.upperBound == today {
                 known.renewed = present
                 history = known
                 store.save(known)

@@ -122,7 +122,11 @@ package struct EpisodeLog: Sendable {
         for subject in current {
             // What USDT is worth is known from the dollar's markets.
             guard let currency = subject.kind == .peg ? .usd : subject.currency else { continue }
-            if sources[currency] == nil || subject.source.map({ sources[currency]?.contains($0) == false }) ?? false {
+            // A price that is always derived has none, and can't come back from them.
+            let isDerived = subject.kind == .outage && sources[currency]?.isEmpty == true
+            if isDerived || sources[currency] == nil
+                || subject.source.map({ sources[currency]?.contains($0) == false }) ?? false
+            {
                 ended(subject, at: second)
             }
         }

@@ -63,7 +63,10 @@ package struct RateHistory: Sendable, Hashable {
         return nil
     }
 
-    /// The next request: for a year of a currency of which nothing is known, for the newest days of all, then for earlier years.
+    /// The currencies of which rates are known.
+    var known: Set<Currency> { Set(series.keys) }
+
+    /// The next request: for the newest days of what is known, for a year of a currency of which nothing is, then for earlier years.
     /// - Parameter renews: Whether the newest days are wanted. The rates of the last ones may still change.
     func next(for wanted: Set<Currency>, today: Int64, renews: Bool) -> Request? {
         let (year, oldest) = (today - Self.daysOfRequest + 1...today, today - Self.wantedDays + 1)
@@ -73,11 +76,11 @@ package struct RateHistory: Sendable, Hashable {
         func request(_ currencies: some Sequence<Currency>, _ days: ClosedRange<Int64>) -> Request {
             Request(currencies: currencies.sorted { $0.rawValue < $1.rawValue }, days: days)
         }
-        let new = wanted.filter { $0 != base && series[$0] == nil }
-        if !new.isEmpty { return request(new, year) }
         if renews, let last = known.map(\.days.upperBound).min() {
             return request(known.map(\.currency), max(year.lowerBound, last - Self.changingDays + 1)...today)
         }
+        let new = wanted.filter { $0 != base && series[$0] == nil }
+        if !new.isEmpty { return request(new, year) }
         guard let first = known.map(\.days.lowerBound).max(), first > oldest else { return nil }
         return request(
             known.filter { $0.days.lowerBound == first }.map(\.currency),

@@ -36,17 +36,17 @@ struct Parts: Sendable {
     }
 
     /// Applies the settings to all parts. The client has its own already: they may be invalid.
-    func apply(_ settings: Settings, _ sources: ConfiguredSources) async {
+    func apply(_ settings: Settings, _ sources: ConfiguredSources, isStart: Bool) async {
         await use(settings, sources)
-        sources.describe(await engine.registry, at: now().boottime, logger: logger)
+        sources.describe(await engine.registry, isStart: isStart, at: now().boottime, logger: logger)
         server.change(settings.currencies.map(\.currency))
         server.change(settings.limits)
         await ticker.change(settings.intervals)
         await streams.change(settings.changeInterval)
         await rates.change(sources.rates)
-        await rateHistory?.change(settings.history?.isBackfilled == true ? sources.rateHistory : nil)
+        await rateHistory?.change(settings.fillsHistory ? sources.rateHistory : nil)
         await control.change(idleAfter: settings.pauseWhenIdle)
-        if let kept = settings.history { history?.change(kept.store) }
+        if let kept = settings.history { history?.change(kept) }
         level.value = settings.logLevel
     }
 }

@@ -51,7 +51,10 @@ actor Reloading {
             var changed = sources
             if on { changed.off.remove(source) } else { changed.off.insert(source) }
             let isChange = changed.off != sources.off
-            if isChange { await parts.use(settings, changed) }
+            if isChange {
+                await parts.use(settings, changed)
+                if !on { changed.describeLacks(logger: parts.logger) }
+            }
             return Turned(isChange: isChange, withoutSource: changed.withoutSource)
         }
     }
@@ -76,7 +79,7 @@ actor Reloading {
             let sources = try makeSources(settings, parts.running.value.sources.off)
             // The content of the file with trust anchors, or the system's authorities, may have changed.
             try parts.client.apply(settings.clientSettings)
-            await parts.apply(settings, sources)
+            await parts.apply(settings, sources, isStart: false)
             tell(settings, old)
             return nil
         } catch {

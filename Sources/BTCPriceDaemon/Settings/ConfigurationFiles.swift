@@ -114,6 +114,9 @@ struct ConfigurationFiles {
                     "\(path): exchange.\(name).second-url: its path has no effect, that of url is requested there, too: remove the path"
                 )
             }
+            warnings += ExchangeDescription.replaced(table).map {
+                "\(path): exchange.\(name).markets: \($0.code) was replaced by \($0.successor), and the market is ignored"
+            }
             if let index = indices[name] {
                 exchanges[index] = exchange
             } else {

@@ -160,15 +160,16 @@ struct ConfiguredSources: Sendable {
 
     /// The candle loaders that fill gaps of the history, by currency; none if the backfill is off.
     func backfill(_ settings: Settings) -> [Backfill.Lane] {
-        guard settings.history?.isBackfilled == true else { return [] }
+        guard settings.fillsHistory else { return [] }
         return all.map { known in
             .init(known.settings.currency, known.candles.filter { !off.contains($0.source) }.map(\.loader))
         }
     }
 
     /// Logs the sources that can't be requested at every tick, those with a cooldown from before the start, the currencies that are kept
-    /// for others, and what keeps the sources from giving a price: fewer exchanges than the quorum, or no rate of USDT to convert with.
-    func describe(_ registry: SourceRegistry, at boottime: BootTime, logger: Logger) {
+    /// for others, and what keeps the sources from giving a price.
+    /// - Parameter isStart: Whether the cooldowns are those from before the start.
+    func describe(_ registry: SourceRegistry, isStart: Bool, at boottime: BootTime, logger: Logger) {
         // If no source can be requested at every tick, some ticks have no source to request.
         let currency = asked.first?.settings.currency
         let first = registry.entries.indices.filter { registry.entries[$0].source.market.currency == currency }
@@ -185,7 +186,8 @@ struct ConfiguredSources: Sendable {
                 ["source": "\(entry.source.name)"])
         }
         describeSharedLimits(registry, logger: logger)
-        for (index, entry) in registry.entries.enumerated() where registry.isCoolingDown(index, at: boottime) {
+        for (index, entry) in registry.entries.enumerated() where isStart && registry.isCoolingDown(index, at: boottime)
+        {
             guard let cooldown = registry.cooldown(index) else { continue }
             logger.tell(
                 .sourceStillRests,
@@ -198,8 +200,14 @@ struct ConfiguredSources: Sendable {
                 .currencyNeeded,
                 "The price in \(settings.currency) is kept too, because that in \(needing) may be derived from it.")
         }
+        describeLacks(logger: logger)
+    }
+
+    /// Logs what keeps the sources from giving a price: fewer exchanges than the quorum, or no rate of USDT to convert with.
+    func describeLacks(logger: Logger) {
         for (settings, candidates) in asked where settings.rules.mode == .median && settings.derivation != .always {
-            let exchanges = Set(candidates.map { $0.venue.upstream ?? $0.name })
+            // A reserve comes only while no other has a price.
+            let exchanges = Set(candidates.filter { $0.reserve == nil }.map { $0.venue.upstream ?? $0.name })
             guard exchanges.count < settings.rules.quorum else { continue }
             logger.tell(
                 .quorumUnreachable,

@@ -54,6 +54,14 @@ struct Layers {
         for (name, text) in environment.sorted(by: { $0.key < $1.key })
         where name.hasPrefix(SettingKey.variablePrefix) && !SettingKey.foreignVariables.contains(name) {
             guard let key = SettingKey(variable: name) else {
+                let words = name.dropFirst(SettingKey.variablePrefix.count).split(separator: "_")
+                if words.first == "CURRENCY", words.count > 2, let successor = Currency.successor(of: String(words[1]))
+                {
+                    warnings.append(
+                        "the environment: \(name): \(words[1]) was replaced by \(successor), and the variable is ignored"
+                    )
+                    continue
+                }
                 let advice = Suggestion.advice(
                     on: name, among: SettingKey.all.map(\.variable), prefix: SettingKey.variablePrefix)
                 // Kubernetes and Docker set variables such as BTC_PRICED_PORT for a service called btc-priced.

@@ -34,12 +34,6 @@ struct Settings: Sendable {
         var neededBy: [Currency] = []
     }
 
-    struct HistorySettings: Sendable {
-        let store: HistoryStore.Settings
-        /// Whether gaps are filled with the exchanges' candles.
-        let isBackfilled: Bool
-    }
-
     /// A setting in force, for `--print-config`.
     struct Entry: Sendable {
         let name: String
@@ -66,7 +60,9 @@ struct Settings: Sendable {
     /// The time without a client after which the ticks stop; `nil` for never.
     let pauseWhenIdle: Duration?
     /// `nil` if no history is kept.
-    let history: HistorySettings?
+    let history: HistoryStore.Settings?
+    /// Whether gaps of the history are filled with the exchanges' candles.
+    let fillsHistory: Bool
     let directories: Directories
     let socketPath: String
     let limits: ServerLimits
@@ -114,10 +110,10 @@ struct Settings: Sendable {
         exchanges = try Self.sources(layers, layers.exchanges.map(\.name))
         // A price that is always derived has no sources.
         if rules.mode == .median, let first = currencies.first, first.derivation != .always,
-            rules.quorum > first.sources.count
+            case let count = first.sources.count(where: { $0.reserve == nil }), rules.quorum > count
         {
             throw SettingsError(
-                "quorum = \(rules.quorum): must be at most \(first.sources.count), as many as there are sources")
+                "quorum = \(rules.quorum): must be at most \(count), as many as there are sources")
         }
         observeInterval = .milliseconds(try layers.integer("validation.observe-interval-ms"))
         let interval = Duration.milliseconds(try layers.integer("watch.min-interval-ms"))
@@ -125,6 +121,7 @@ struct Settings: Sendable {
         let idle = try layers.integer("tick.pause-when-idle")
         pauseWhenIdle = idle > 0 ? .seconds(idle) : nil
         history = try Self.history(layers)
+        fillsHistory = try layers.flag("history.backfill")
         guard let state = try layers.text("state.directory") ?? standardDirectories.state else {
             throw SettingsError("state.directory is not set, and there is no HOME to put it into: set one of the two")
         }
@@ -194,13 +191,11 @@ struct Settings: Sendable {
             }.joined()
     }
 
-    private static func history(_ layers: Layers) throws(SettingsError) -> HistorySettings? {
+    private static func history(_ layers: Layers) throws(SettingsError) -> HistoryStore.Settings? {
         guard try layers.flag("history.enabled") else { return nil }
-        return HistorySettings(
-            store: HistoryStore.Settings(
-                keepMinutes: try layers.text("history.keep-minutes").flatMap(span) ?? nil,
-                writeEvery: .seconds(try layers.integer("history.write-every-s"))),
-            isBackfilled: try layers.flag("history.backfill"))
+        return HistoryStore.Settings(
+            keepMinutes: try layers.text("history.keep-minutes").flatMap(span) ?? nil,
+            writeEvery: .seconds(try layers.integer("history.write-every-s")))
     }
 
     /// Reads a span of time: `90d`, `10y`, `forever`.

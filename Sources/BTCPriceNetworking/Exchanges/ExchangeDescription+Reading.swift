@@ -124,6 +124,11 @@ extension ExchangeDescription {
         return try !["", "/", parts(of: url, "url", table).target].contains(target)
     }
 
+    /// The currencies of the table's markets that were replaced by another one.
+    package static func replaced(_ table: ConfigurationTable) -> [(code: String, successor: String)] {
+        table.tables(in: "markets").compactMap { code, _ in Currency.successor(of: code).map { (code, $0.rawValue) } }
+    }
+
     /// Splits a URL into scheme, host and port, and the rest.
     private static func parts(
         of url: String, _ key: String, _ table: ConfigurationTable
@@ -163,7 +168,7 @@ extension ExchangeDescription {
     ) throws(SettingsError) -> [DescribedMarket] {
         try checkPlaceholders(nameTemplate, of: Placeholders.ofNames, "name", table)
         var markets: [DescribedMarket] = []
-        for (code, key) in table.tables(in: "markets") {
+        for (code, key) in table.tables(in: "markets") where Currency.successor(of: code) == nil {
             let quote = try table.text("\(key).quote") ?? (code == "USDT-USD" ? "USD" : code)
             let base = code == "USDT-USD" ? "USDT" : "BTC"
             guard code == "USDT-USD" || Currency(rawValue: code) != nil else {

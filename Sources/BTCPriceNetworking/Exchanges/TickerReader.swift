@@ -207,7 +207,10 @@ struct TickerReader: Sendable {
         let wanted = Set(places.compactMap(\.row?.value))
         var named: [String: [JSONValue]] = [:]
         for element in all {
-            guard let name = row.place.value(in: element)?.stringValue, wanted.contains(name) else { continue }
+            // It may be a number.
+            let value = row.place.value(in: element)
+            guard let name = value?.stringValue ?? value?.integerValue.map(String.init), wanted.contains(name)
+            else { continue }
             named[name, default: []].append(element)
         }
         return Rows(all: all, named: named)

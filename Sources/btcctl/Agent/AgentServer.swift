@@ -64,7 +64,8 @@ struct AgentTools {
 
     /// The most candles of a reply.
     private static let mostCandles = 1000
-    private static let currency = Field("currency", "ISO 4217, such as EUR. Default: the first one that is kept.")
+    private static let currency = Field(
+        "currency", "ISO 4217, such as EUR. Default: $BTCCTL_CURRENCY, the first one that is kept.")
     private static let requirements = [
         currency, Field("max_age_seconds", "Refuse a price that is older.", .number),
         Field("confirmed", "Refuse a price that no other exchange confirms.", .flag),
@@ -126,6 +127,7 @@ struct AgentTools {
                 results: [
                     Field("currency", "ISO 4217", isRequired: true),
                     Field("candles", "time, open, high, low, close, origin, notes", .list, isRequired: true),
+                    Field("note", "How much of the time is known; null if nearly all is."),
                 ]
             ) { given throws(Complaint) in
                 try history(given)
@@ -193,15 +195,18 @@ struct AgentTools {
 
     private func priceAt(_ given: JSONValue) throws(Complaint) -> JSONObject {
         let time = try moment(given["time"]) ?? ObservationTime.now().wall
-        let (named, fetch) = (try currency(given), given["fetch"]?.boolValue ?? false)
+        let (named, fetch) = (Connecting.currency(try currency(given)), given["fetch"]?.boolValue ?? false)
         let answer = try Connecting.withDaemon(daemon, patience: fetch ? At.fetchPatience : .seconds(5)) {
             connection throws(ClientError) in
             try connection.price(at: time, in: named, fetch: fetch)
         }
-        guard let known = answer.known else { throw .nothingKnown(in: nil) }
+        let notFetched = answer.notFetched.map { "The minute could not be requested: \($0)." }
+        guard let known = answer.known else { throw .nothingKnown(in: nil, note: notFetched) }
         let text = HistoryText(currency: answer.currency, step: known.step, timestamps: utc)
+        let words = ["\(text.line(known, at: time)): \(text.description(of: known.candle)).", notFetched]
         return [
-            "statement": .string(text.line(known, at: time)), "price": .string(known.price.description),
+            "statement": .string(words.compactMap(\.self).joined(separator: " ")),
+            "price": .string(known.price.description),
             "currency": .string(answer.currency), "time": .string(utc.string(from: time)),
             "step": .string(known.step.rawValue), "approximate": .bool(known.isApproximate),
             "low": .string(known.candle.low.description), "high": .string(known.candle.high.description),
@@ -221,16 +226,20 @@ struct AgentTools {
         guard (to.milliseconds - from.milliseconds) / 1000 / step.seconds <= Self.mostCandles else {
             throw Self.wrong("That is more than \(Self.mostCandles) candles: choose a longer step or a shorter time")
         }
-        let query = HistoryQuery(currency: try currency(given), from: from, to: to, step: step, more: true)
-        var (candles, name) = ([JSON](), "")
+        let query = HistoryQuery(
+            currency: Connecting.currency(try currency(given)), from: from, to: to, step: step, more: true)
+        let coverage = HistoryCoverage(from: from, to: min(to, now))
+        var (candles, name, known) = ([JSON](), "", Int64(0))
         try Connecting.withDaemon(daemon) { connection throws(ClientError) in
             try connection.history(query) { batch, currency, _ in
                 name = currency
                 candles += batch.map { candle(_: $0, step) }
+                known += coverage.seconds(in: batch, step)
             }
         }
         guard !candles.isEmpty else { throw .nothingKnown(in: nil) }
-        return ["currency": .string(name), "candles": .array(candles)]
+        let note = History.coverage(Int64(candles.count), step, known: known, of: coverage).map { "\($0)." }
+        return ["currency": .string(name), "candles": .array(candles), "note": .optional(note)]
     }
 
     private func candle(_ candle: Candle, _ step: Candle.Step) -> JSON {

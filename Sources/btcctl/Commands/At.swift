@@ -129,6 +129,7 @@ struct At {
                 Output.note("The exact moment is not known, only the \(text.range(of: known.candle)).")
             }
             if known.candle.isInDoubt { Output.note(PriceTexts.unconfirmed) }
+            if known.candle.isDerived { Output.note("Derived from another currency's price by the rate of the day.") }
             if wanted.isEmpty { Output.line(known.price.description) }
             for amount in wanted {
                 let converted = amount.converted(at: known.price)

@@ -97,9 +97,13 @@ struct ChartCandles {
 
     /// Adds the present price, if it is fresh.
     /// - Parameter now: Unix seconds.
-    mutating func append(_ state: PriceState, now: Int64) {
-        guard state.freshness == .fresh, let price = state.quote?.value else { return }
-        let candle = Candle(start: now, price, isInDoubt: state.doubt != nil)
+    /// - Returns: Whether it has the currency of the candles. If not, all are to be requested.
+    @discardableResult mutating func append(_ state: PriceState, now: Int64) -> Bool {
+        guard state.currency == currency else {
+            (minute, currency) = (nil, state.currency)
+            return false
+        }
+        guard let candle = Candle(state, at: now) else { return true }
         if let length, let last = candles.last,
             length.span(of: last.start, ReaderCalendar(isUTC: days == .utc)).contains(now)
         {
@@ -107,5 +111,6 @@ struct ChartCandles {
         } else {
             candles.append(candle)
         }
+        return true
     }
 }

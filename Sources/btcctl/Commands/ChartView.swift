@@ -44,7 +44,7 @@ struct ChartView {
         completion: .words(StepChoice.allCases.map(\.rawValue)))
     private static let watchFlag = Option("--watch", "Draw again every second, until stopped.")
 
-    private let daemon: DaemonAddress
+    private var daemon: DaemonAddress
     private let isCandles: Bool
     private let isUTC: Bool
     private let isTerminal: Bool
@@ -55,8 +55,10 @@ struct ChartView {
     private init(_ line: ParsedLine) throws(UsageError) {
         daemon = try line.daemon()
         let length = try line.choice(Self.step, among: StepChoice.allCases)?.length
+        let days = try line.dayZone()
         history = ChartCandles(
-            named: try line.currency(), span: try Self.span(line), days: try line.dayZone(), length: length)
+            named: try line.currency(), span: try Self.span(line, ofUTC: days == .utc && length?.base == .day),
+            days: days, length: length)
         if let length, let seconds = history.shown, length.seconds > seconds {
             throw UsageError("--step: '\(line.text(Self.step) ?? "")' is longer than this time")
         }
@@ -73,13 +75,17 @@ struct ChartView {
         symbols = try line.symbols()
     }
 
-    private static func span(_ line: ParsedLine) throws(UsageError) -> ChartSpan {
+    /// - Parameter days: Whether a time that is a day is that of UTC, as the candles are.
+    private static func span(_ line: ParsedLine, ofUTC days: Bool) throws(UsageError) -> ChartSpan {
         let (now, isUTC) = (ObservationTime.now().wall, line.has(.utc))
+        var notes: [String] = []
         let read = { (text: String) throws(UsageError) -> Timestamp in
-            let time = try moment(text, isUTC: isUTC, now: now).time
+            let (time, utcDay, note) = try moment(text, isUTC: isUTC, now: now)
             guard time <= now else { throw UsageError("it is in the future") }
-            return time
+            if let note { notes.append(note) }
+            return days ? min(utcDay ?? time, now) : time
         }
+        defer { for note in notes { Output.note(note) } }
         let (start, end) = (try line.value(since, read), try line.value(until, read))
         if start != nil, line.has(spanOption) { throw UsageError("--since and --span exclude each other") }
         if end != nil, line.has(watchFlag) { throw UsageError("--until and --watch exclude each other") }
@@ -119,10 +125,10 @@ struct ChartView {
     private mutating func update() throws(Complaint) -> PriceState {
         let now = ObservationTime.now().wall.wholeSeconds
         var history = history
-        let state = try Connecting.withDaemon(daemon) { connection throws(ClientError) in
+        let state = try Connecting.withSameDaemon(&daemon) { connection throws(ClientError) in
             let isNew = try history.update(&connection, now: now)
             let state = try connection.getPrice(in: Connecting.currency(history.named)).state
-            if !isNew { history.append(state, now: now) }
+            if !isNew, !history.append(state, now: now) { _ = try history.update(&connection, now: now) }
             return state
         }
         self.history = history

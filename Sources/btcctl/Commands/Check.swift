@@ -118,7 +118,10 @@ struct Check {
                 let message = try connection.getPrice(in: named)
                 return (message, try connection.listSources(message.state.currency))
             }
-            return judge(message.state, agreeing: reports.count { $0.claim?.isMember == true }, at: .now())
+            // Names that nobody else confirms are one exchange, as a peer that has it from there.
+            let agreeing = reports.count { $0.claim?.isMember == true }
+            let isConfirmed = message.state.confirmation == .confirmed
+            return judge(message.state, agreeing: isConfirmed ? agreeing : min(agreeing, 1), at: .now())
         } catch {
             // A price that nobody keeps, or a daemon that is busy: the check itself is at fault.
             let isAnswer = [ExitStatus.unreachable, ExitStatus.noPrice].contains(error.status)

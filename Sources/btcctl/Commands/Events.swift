@@ -18,13 +18,18 @@ enum Events {
                 farthest distance is that from the price that was shown meanwhile. What begins again within a minute is one \
                 event. 'for' means that it goes on.
 
-                Exit status: 0, also without events, 64 for a wrong command line, 69 if the daemon can't be reached, 74 if \
+                Exit status: 0, also without events, 1 if no history is kept, 64 for a wrong command line, 69 if the daemon can't be reached, 74 if \
                 standard output can't be written.
                 """,
-            options: Option.daemon + [.currency, since, until] + Option.times + [.jsonLines])
+            options: Option.daemon + [currency, since, until] + Option.times + [.jsonLines])
     ) { line throws(UsageError) in
         let (now, isUTC) = (ObservationTime.now(), line.has(.utc))
-        let read = { (text: String) throws(UsageError) in try moment(text, isUTC: isUTC, now: now.wall).time }
+        var notes: [String] = []
+        let read = { (text: String) throws(UsageError) in
+            let (time, _, note) = try moment(text, isUTC: isUTC, now: now.wall)
+            if let note { notes.append(note) }
+            return time
+        }
         let to = try line.value(until, read)
         let week = Timestamp(milliseconds: (to ?? now.wall).milliseconds - 7 * 86_400_000)
         let from = try line.value(since, read) ?? week
@@ -35,17 +40,25 @@ enum Events {
             let events = try Connecting.withDaemon(daemon) { connection throws(ClientError) in
                 try connection.events(query)
             }
+            for note in notes { Output.note(note) }
             let lines =
                 isJSON
                 ? events.map { Output.json($0.json) } : EventsText(timestamps: timestamps).lines(events, at: .now())
             if !lines.isEmpty { Output.line(lines.joined(separator: "\n")) }
             if events.isEmpty {
-                Output.note("Nothing is known to have happened since \(timestamps.string(from: from)).")
+                let start = timestamps.string(from: from)
+                let time = to.map { "between \(start) and \(timestamps.string(from: $0))" } ?? "since \(start)"
+                let place = query.currency.map { " in \($0)" } ?? ""
+                Output.note("Nothing is known to have happened\(place) \(time).")
             }
             return ExitStatus.success
         }
     }
 
+    private static let currency = Option(
+        "--currency", letter: "c", value: "code",
+        "Only those of a currency, and of no currency. Default: $BTCCTL_CURRENCY, all.",
+        completion: .computed { words, _ in Completions.currencies(words) })
     private static let since = Option(
         "--since", value: "time",
         "The start: 7d (the default, before --until) or 24h ago, yesterday, 2026-08-25, 2026-08-25T14:30.")

@@ -98,9 +98,12 @@ enum History {
         // The usual time holds no week.
         if let length, let count = number ?? (from == nil && length.isMerged && length.base == .day ? 12 : nil) {
             let isOfUTC = length.base == .day && days == .utc
+            let calendar = ReaderCalendar(isUTC: days == .utc)
+            // A journal has no candle that is not over.
+            let begun = length.span(of: now.wholeSeconds, calendar).lowerBound
+            let last = ledger == nil ? now : Timestamp(milliseconds: begun * 1000)
             start = length.start(
-                ofLast: count, before: min(isOfUTC ? to.utcDay ?? to.time : to.time, now),
-                ReaderCalendar(isUTC: days == .utc))
+                ofLast: count, before: min(isOfUTC ? to.utcDay ?? to.time : to.time, last), calendar)
         }
         guard start < to.time else {
             let text = line.text(since) ?? (ledger == nil ? "24h" : "30d")
@@ -273,6 +276,19 @@ enum History {
         return best.map { ($0.step, $0.candles, $0.currency) } ?? (shortest, [], Currency.usd.rawValue)
     }
 
+    /// `Only 1443 of 129600 minutes of this time are known`; `nil` if nearly all is.
+    /// - Parameters:
+    ///   - count: The number of candles that are known.
+    ///   - known: The seconds that they cover.
+    static func coverage(
+        _ count: Int64, _ step: Candle.Step, known: Int64, of coverage: HistoryCoverage
+    ) -> String? {
+        guard coverage.isPoor(known, step) else { return nil }
+        let wanted = coverage.count(step)
+        let what = count == 0 ? "No" : count < wanted ? "Only \(count) of \(wanted)" : "Only parts of the \(wanted)"
+        return "\(what) \(step)s of this time are known"
+    }
+
     /// A note if much of the requested span is missing: `Only 1443 of 129600 minutes of this time are known; --step 1h knows more.`
     /// - Parameters:
     ///   - count: The number of candles that are known.
@@ -281,10 +297,7 @@ enum History {
         _ options: Request, _ step: Candle.Step, count: Int64, known: Int64, _ coverage: HistoryCoverage,
         _ connection: inout PriceConnection
     ) throws(ClientError) -> String? {
-        guard coverage.isPoor(known, step) else { return nil }
-        let wanted = coverage.count(step)
-        let what = count == 0 ? "No" : count < wanted ? "Only \(count) of \(wanted)" : "Only parts of the \(wanted)"
-        var note = "\(what) \(step)s of this time are known"
+        guard var note = Self.coverage(count, step, known: known, of: coverage) else { return nil }
         var utc = options
         utc.days = .utc
         for choice in StepChoice.steps {

@@ -83,11 +83,11 @@ enum Report {
         _ line: ParsedLine, _ answer: (inout PriceConnection) throws(ClientError) -> [String]
     ) throws(UsageError) -> Int32 {
         let (watch, json) = (line.has(watchFlag), line.has(.json))
-        let daemon = try line.daemon()
+        var daemon = try line.daemon()
         let isColored = ColorChoice.auto.isWanted(isTerminal: true, environment: Output.environment)
         return Repeating(watch: watch, json: json, isColored: isColored).run(
             { () throws(Complaint) in
-                try Connecting.withDaemon(daemon, answer).map { StyledLine($0) }
+                try Connecting.withSameDaemon(&daemon, answer).map { StyledLine($0) }
             },
             print: { lines in
                 let isUnicode = Output.isUnicode

@@ -32,7 +32,7 @@ struct Wait {
     private static let shortestPause: Duration = .milliseconds(50)
     private static let longestPause: Duration = .milliseconds(500)
 
-    private let daemon: DaemonAddress
+    private var daemon: DaemonAddress
     private let currency: String?
     /// `nil` for no limit.
     private let timeout: Duration?
@@ -99,8 +99,10 @@ struct Wait {
     private mutating func firstWantedState() throws(Complaint) -> (StateMessage, PriceCondition.Kind?)? {
         // Even with no time left, a state that is already available is read.
         let shortest: Duration = .milliseconds(100)
-        return try Connecting.withDaemon(
-            daemon, patience: min(.seconds(5), max(timeLeft, shortest))
+        var daemon = daemon
+        defer { self.daemon = daemon }
+        return try Connecting.withSameDaemon(
+            &daemon, patience: min(.seconds(5), max(timeLeft, shortest))
         ) { connection throws(ClientError) in
             try connection.watch(Connecting.currency(currency).map { [$0] })
             var isHeard = false
@@ -123,7 +125,7 @@ struct Wait {
                             reason += ": \(warning)"
                         }
                     } else if message.state.freshness == .fresh, let quote = message.state.quote {
-                        let holds = conditions.take(quote.value).first
+                        let holds = conditions.take(quote.value, in: quote.currency).first
                         if holds != nil || condition.count == 0 { return (message, holds) }
                         reason = "it is \(Self.text(quote))"
                     } else {

@@ -44,6 +44,19 @@ enum Connecting {
             patience: daemon.timeout ?? patience, body)
     }
 
+    /// As ``withDaemon(_:patience:_:)``, and from then on only with that socket: another daemon's prices may differ.
+    static func withSameDaemon<Result>(
+        _ daemon: inout DaemonAddress, patience: Duration = .seconds(5),
+        _ body: (inout PriceConnection) throws(ClientError) -> Result
+    ) throws(Complaint) -> Result {
+        var path: String?
+        defer { daemon.socket = path ?? daemon.socket }
+        return try withDaemon(daemon, patience: patience) { connection throws(ClientError) in
+            path = connection.path
+            return try body(&connection)
+        }
+    }
+
     static func withDaemon<Result>(
         _ search: SocketSearch.Paths, patience: Duration,
         _ body: (inout PriceConnection) throws(ClientError) -> Result

@@ -28,9 +28,13 @@ struct PriceCondition: Equatable {
 /// Checks prices against the conditions. Each condition is reported once, when it begins to hold. A change is measured from the
 /// first price, then from the price at which a change was last reported.
 struct ConditionWatch {
+    private let condition: PriceCondition
+    /// That of the prices; `nil` before the first one.
+    private var currency: String?
     private var watched: [(kind: PriceCondition.Kind, evaluator: AlertEvaluator)] = []
 
     init(_ condition: PriceCondition) {
+        self.condition = condition
         func watch(_ kind: PriceCondition.Kind, _ rule: AlertRule.Condition?) {
             guard let rule else { return }
             var alert = AlertRule(rule)
@@ -44,10 +48,12 @@ struct ConditionWatch {
         watch(.change, condition.change.map { .change($0, within: nil) })
     }
 
-    /// Checks the next price.
+    /// Checks the next price. In another currency, as after a change of the daemon's first one, it is as if it were the first price.
     /// - Returns: The conditions that begin to hold at this price, in the order above, below, change.
-    mutating func take(_ price: Price) -> [PriceCondition.Kind] {
-        watched.indices.compactMap { index in
+    mutating func take(_ price: Price, in currency: String) -> [PriceCondition.Kind] {
+        if let known = self.currency, known != currency { self = ConditionWatch(condition) }
+        self.currency = currency
+        return watched.indices.compactMap { index in
             watched[index].evaluator.see(AlertReading(at: 0, price)) == nil ? nil : watched[index].kind
         }
     }

@@ -25,7 +25,7 @@ struct Alarm {
     /// Checks a price that counts.
     /// - Returns: What to say, if anything.
     mutating func check(_ price: Price, _ message: StateMessage) -> String? {
-        for kind in conditions.take(price) {
+        for kind in conditions.take(price, in: message.state.currency) {
             if waiting.count < Self.mostWaiting {
                 waiting.append(ExecEvent(message: message, condition: kind))
             } else {

@@ -37,7 +37,7 @@ struct ExecSink: WatchSink {
     private static let longCommand = Duration.seconds(10)
 
     var prints: Bool { false }
-    var wantsSeconds: Bool { child > 0 || alarm != nil }
+    var wantsSeconds: Bool { child > 0 || alarm != nil || requirements.maxAge != nil }
 
     init(_ command: String, _ condition: PriceCondition, _ output: PriceOutput) {
         self.command = command
@@ -119,6 +119,14 @@ struct ExecSink: WatchSink {
     }
 
     mutating func refresh() {
+        // The price becomes older without a new state.
+        if alarm == nil, let last, var told = lastChange, told.freshness == .fresh,
+            let refusal = requirements.refusal(of: last.state, at: .now())
+        {
+            told.becomeStale(because: "the price \(refusal.predicate)")
+            lastChange = told
+            missed = ExecEvent(message: StateMessage(instance: last.instance, state: told))
+        }
         let note = alarm?.note(at: .now)
         say(note)
         var status: Int32 = 0

@@ -169,6 +169,7 @@ struct BarSink: WatchSink {
     var waitsForDaemon: Bool { true }
     var isBehind: Bool { lines.isReaderBehind }
     var patience: Duration { Bar.patience }
+    var wantsSeconds: Bool { printer.output.requirements.maxAge != nil }
 
     init(_ bar: Bar, _ output: PriceOutput) {
         self.bar = bar

@@ -21,15 +21,14 @@ struct WatchSummary {
         let number = state.ticks.number
         var seen = currencies[state.currency] ?? Seen(since: now, number: number - 1)
         defer { currencies[state.currency] = seen }
-        let price = state.freshness == .fresh ? state.quote?.value : nil
+        let candle = Candle(state, at: 0)
         // Between the ticks, the number stays. A daemon that was started again counts from 1.
         if number != seen.number {
             seen.ticks += 1
-            if price == nil { seen.missed += 1 }
+            if candle == nil { seen.missed += 1 }
         }
         seen.number = number
-        guard let price else { return }
-        let candle = Candle(start: 0, price)
+        guard let candle else { return }
         if seen.candle == nil { seen.candle = candle } else { seen.candle?.add(candle) }
     }
 
@@ -39,6 +38,7 @@ struct WatchSummary {
             var line = "BTC/\(currency): \(seen.ticks) tick\(seen.ticks == 1 ? "" : "s") "
             line += "in \(Table.text(seen.since.duration(to: now))), \(seen.missed) missed"
             guard let candle = seen.candle else { return line }
+            if let doubtful = candle.doubtful, doubtful > 0 { line += ", \(doubtful) in doubt" }
             let money = { (price: Price) in MoneyFormatter().string(from: price, currency: currency) }
             let change = PriceDay(
                 since: Timestamp(milliseconds: 0), open: candle.open, high: candle.high, low: candle.low,
