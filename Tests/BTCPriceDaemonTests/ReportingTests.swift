@@ -136,7 +136,8 @@ struct LineLogHandler: LogHandler {
             ])
     }
 
-    @Test func `a source that goes on failing is logged after ten minutes, whatever was left out before`() {
+    @Test(arguments: [nil, "binance", "kraken"])
+    func `a source that goes on failing is logged after ten minutes, unless it is no longer kept`(kept: String?) {
         let time = TimeBox()
         let reporter = reporter(at: time)
         let failure = SourceFailure(source: "binance", error: .unavailable("a"))
@@ -151,13 +152,16 @@ struct LineLogHandler: LogHandler {
             }
         }
         let before = log.all.count
+        reporter.report(.sourceFailed(failure))
+        if let kept { reporter.report(.kept([.usd: [kept]])) }
         for _ in 0..<3600 {
             time.advance(.seconds(1))
-            reporter.report(.sourceFailed(failure))
+            if kept != "kraken" { reporter.report(.sourceFailed(failure)) }
             reporter.report(.ticked(1, lateness: .zero, skipped: 0))
         }
         #expect(
-            log.all.dropFirst(before) == ["warning: binance gave no price: not available: a (for 10 min)"],
+            log.all.dropFirst(before)
+                == (kept == "kraken" ? [] : ["warning: binance gave no price: not available: a (for 10 min)"]),
             "once, although it fails each second")
     }
 

@@ -442,10 +442,14 @@ import Testing
             ])
         let mine = try read(
             environment: ["BTC_PRICED_CURRENCY_BGN_INTERVAL_MS": "5000"],
-            file: "[exchange.mine]\nurl = \"https://x.example\"\nprice = \"/p\"\nmarkets = { BGN = {}, USD = {} }")
+            file:
+                "[exchange.mine]\nurl = \"https://x.example\"\nprice = \"/p\"\nweight = 2\ntime-offset-s = 1\nmarkets = { BGN = {}, USD = {} }"
+        )
         #expect(
             mine.warnings == [
                 "c.toml: exchange.mine.markets: BGN was replaced by EUR, and the market is ignored",
+                "c.toml: exchange.mine.weight: it has no effect without limits",
+                "c.toml: exchange.mine.time-offset-s: it has no effect without time",
                 "the environment: BTC_PRICED_CURRENCY_BGN_INTERVAL_MS: BGN was replaced by EUR, and the variable is ignored",
             ])
         #expect(try read(["--currencies", "USD,EUR,BGN"]).currencies.map(\.currency.rawValue) == ["USD", "EUR"])

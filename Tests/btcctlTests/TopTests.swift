@@ -219,7 +219,7 @@ import Testing
         }
         #expect(
             summary.lines(at: start + .seconds(240)) == [
-                "BTC/USD: 4 ticks in 4 min, 1 missed, 5 in doubt; low $67,932.00, high $68,200.00, -0.10 %"
+                "BTC/USD: 4 ticks in 4 min, 1 missed, 5 prices in doubt; low $67,932.00, high $68,200.00, -0.10 %"
             ])
     }
 }

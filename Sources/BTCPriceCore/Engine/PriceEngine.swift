@@ -125,7 +125,7 @@ package actor PriceEngine: TickTarget {
         let sources = tracked.map { each in
             (each.currency, Set(markets.filter { $0.currency == each.currency }.map(\.venue)))
         }
-        history?.episodes.keep(only: Dictionary(sources) { $1 })
+        tell(.kept(Dictionary(sources) { $1 }))
         if areRunning { startFeeds() }
     }
 

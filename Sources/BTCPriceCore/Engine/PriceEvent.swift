@@ -2,6 +2,8 @@
 package enum PriceEvent: Sendable, Hashable {
     /// A tick has ended: its number, how late it began, and how many before it were skipped.
     case ticked(Int64, lateness: Duration, skipped: Int64)
+    /// What is kept has changed: the currencies, with the names of their sources.
+    case kept([Currency: Set<String>])
     /// There is a current price again, or the first one. `failedTicks` failed before it.
     case becameFresh(PriceQuote, failedTicks: Int64)
     /// No source gave a price. `quote` is the one shown meanwhile.

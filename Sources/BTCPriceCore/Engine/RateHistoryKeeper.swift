@@ -100,7 +100,7 @@ package actor RateHistoryKeeper {
         let alone = divided.map { RateHistory.Request(currencies: [$0.left.currencies[0]], days: $0.left.days) }
         let asked = alone ?? known.next(for: wanted.subtracting(refused), today: today, renews: renews)
         guard let next = asked else { return Self.period }
-        let before = known.known
+        let before = known.currencies
         let result = await withTimeout(Self.timeout, on: clock) { () throws(PriceLoadingError) in
             try await loader.load(next)
         }

@@ -65,6 +65,9 @@ package final class EpisodeRecorder: StateSubscriber {
     /// - Parameter currency: That of the sources which an event names, if it is about one.
     package func report(_ event: PriceEvent, of currency: Currency?) {
         switch event {
+        case .kept(let sources):
+            state.withLock { $0.doubted.formIntersection(sources.keys.map(\.rawValue)) }
+            change { $0.keep(only: sources, at: $1) }
         case .becameStale(_, _, let currency): change { $0.goesOn(Episode.Subject(.outage, currency), at: $1) }
         case .derivedInstead(_, let quote, _):
             change { $0.goesOn(Episode.Subject(.outage, Currency(rawValue: quote.currency)), at: $1) }
@@ -96,13 +99,6 @@ package final class EpisodeRecorder: StateSubscriber {
             .pegChanged, .timeAhead, .saveFailed, .saveRecovered:
             break
         }
-    }
-
-    /// Ends what is about something that is no longer kept.
-    /// - Parameter sources: The currencies that are kept, with their sources.
-    func keep(only sources: [Currency: Set<String>]) {
-        state.withLock { $0.doubted.formIntersection(sources.keys.map(\.rawValue)) }
-        change { $0.keep(only: sources, at: $1) }
     }
 
     /// What goes on is over as far as this run knows.

@@ -64,7 +64,7 @@ package struct RateHistory: Sendable, Hashable {
     }
 
     /// The currencies of which rates are known.
-    var known: Set<Currency> { Set(series.keys) }
+    var currencies: Set<Currency> { Set(series.keys) }
 
     /// The next request: for the newest days of what is known, for a year of a currency of which nothing is, then for earlier years.
     /// - Parameter renews: Whether the newest days are wanted. The rates of the last ones may still change.

@@ -45,6 +45,7 @@ package final class Reporter: Sendable {
         case .ticked(let tick, let lateness, let skipped):
             logger.debug("tick \(tick) began \(lateness.microsecondsText) ms late, \(skipped) skipped before it")
             sayWhatLasts()
+        case .kept(let sources): forget(allBut: sources)
         case .becameFresh(let quote, 0):
             say(
                 .fresh, "fresh \(quote.currency)", "The price is \(text(quote)).",
@@ -269,6 +270,21 @@ package final class Reporter: Sendable {
         }
         guard let summary else { return }
         logger.tell(message, "\(line)\(summary)", metadata)
+    }
+
+    /// Forgets the conditions of what is no longer kept: nobody tells that they are over.
+    private func forget(allBut sources: [Currency: Set<String>]) {
+        let (codes, names) = (Set(sources.keys.map(\.rawValue)), Set(sources.values.joined()))
+        lines.withLock { lines in
+            lines.standing = lines.standing.filter { condition, _ in
+                let words = condition.split(separator: " ").map(String.init)
+                switch words[0] {
+                case "price", "doubt": return codes.contains(words[1])
+                case "source": return names.contains(words[1])
+                default: return true
+                }
+            }
+        }
     }
 
     /// Logs the conditions that have lasted for ten minutes and whose line was left out.

@@ -109,14 +109,7 @@ struct ConfigurationFiles {
         var indices = Dictionary(uniqueKeysWithValues: zip(exchanges.map(\.name), exchanges.indices))
         for (name, table) in file.tables(in: "exchange") {
             let exchange = Exchange(try ExchangeDescription(name, table))
-            if try ExchangeDescription.hasIgnoredPath(table) {
-                warnings.append(
-                    "\(path): exchange.\(name).second-url: its path has no effect, that of url is requested there, too: remove the path"
-                )
-            }
-            warnings += ExchangeDescription.replaced(table).map {
-                "\(path): exchange.\(name).markets: \($0.code) was replaced by \($0.successor), and the market is ignored"
-            }
+            warnings += try ExchangeDescription.warnings(on: table).map { "\(path): exchange.\(name).\($0)" }
             if let index = indices[name] {
                 exchanges[index] = exchange
             } else {

@@ -117,16 +117,28 @@ extension ExchangeDescription {
     /// The limit of an exchange that publishes none.
     private static let usualLimit = RequestLimit(1, per: .seconds(1))
 
+    /// What has no effect in a table, in words.
+    package static func warnings(on table: ConfigurationTable) throws(SettingsError) -> [String] {
+        var warnings: [String] = []
+        if try hasIgnoredPath(table) {
+            warnings.append("second-url: its path has no effect, that of url is requested there, too: remove the path")
+        }
+        for (code, _) in table.tables(in: "markets") {
+            guard let successor = Currency.successor(of: code) else { continue }
+            warnings.append("markets: \(code) was replaced by \(successor), and the market is ignored")
+        }
+        let needs = [("weight", "limits"), ("time-offset-s", "time"), ("time-offset-is", "time")]
+        for (key, other) in needs where table.has(key) && !table.has(other) {
+            warnings.append("\(key): it has no effect without \(other)")
+        }
+        return warnings
+    }
+
     /// Whether the table's `second-url` has a path that is not that of `url`.
-    package static func hasIgnoredPath(_ table: ConfigurationTable) throws(SettingsError) -> Bool {
+    private static func hasIgnoredPath(_ table: ConfigurationTable) throws(SettingsError) -> Bool {
         guard let second = try table.text("second-url"), let url = try table.text("url") else { return false }
         let target = try parts(of: second, "second-url", table).target
         return try !["", "/", parts(of: url, "url", table).target].contains(target)
-    }
-
-    /// The currencies of the table's markets that were replaced by another one.
-    package static func replaced(_ table: ConfigurationTable) -> [(code: String, successor: String)] {
-        table.tables(in: "markets").compactMap { code, _ in Currency.successor(of: code).map { (code, $0.rawValue) } }
     }
 
     /// Splits a URL into scheme, host and port, and the rest.

@@ -38,7 +38,9 @@ struct WatchSummary {
             var line = "BTC/\(currency): \(seen.ticks) tick\(seen.ticks == 1 ? "" : "s") "
             line += "in \(Table.text(seen.since.duration(to: now))), \(seen.missed) missed"
             guard let candle = seen.candle else { return line }
-            if let doubtful = candle.doubtful, doubtful > 0 { line += ", \(doubtful) in doubt" }
+            if let doubtful = candle.doubtful, doubtful > 0 {
+                line += ", \(doubtful) price\(doubtful == 1 ? "" : "s") in doubt"
+            }
             let money = { (price: Price) in MoneyFormatter().string(from: price, currency: currency) }
             let change = PriceDay(
                 since: Timestamp(milliseconds: 0), open: candle.open, high: candle.high, low: candle.low,
