@@ -8,11 +8,7 @@ enum PriceShapes {
 
     /// A price with time, source and state; if it is not current, also its age and the reason. Without a price: currency, state, reason.
     static func price(_ state: PriceState, at now: ObservationTime) -> JSONObject {
-        var object: JSONObject = ["currency": .string(state.currency), "state": .string(state.freshness.rawValue)]
-        if let reason = reason(of: state) {
-            object["reason"] = .string(reason)
-            object["ageMs"] = state.age(at: now).map { .integer($0.age.wholeMilliseconds) }
-        }
+        var object = head(state, reason(of: state), at: now)
         guard let quote = state.quote else { return object }
         object["price"] = .string(quote.value.description)
         object["time"] = .string(HTTPDate.rfc3339(quote.timestamp.milliseconds))
@@ -27,6 +23,17 @@ enum PriceShapes {
         }
         if let warning = state.standing.warning { object["warning"] = .string(warning) }
         if let day = state.day { object["day"] = .object(Self.day(day)) }
+        return object
+    }
+
+    /// What a price has without its value.
+    /// - Parameter reason: Why it is not current, or not shown; `nil` if it is.
+    private static func head(_ state: PriceState, _ reason: String?, at now: ObservationTime) -> JSONObject {
+        var object: JSONObject = ["currency": .string(state.currency), "state": .string(state.freshness.rawValue)]
+        if let reason {
+            object["reason"] = .string(reason)
+            object["ageMs"] = state.age(at: now).map { .integer($0.age.wholeMilliseconds) }
+        }
         return object
     }
 
@@ -97,14 +104,10 @@ enum PriceShapes {
     /// A currency with its price; if that is too old, with its age and the reason.
     static func currency(_ message: CurrencyMessage, isCurrent: Bool, at now: ObservationTime) -> JSONObject {
         let state = message.price.state
-        var object = price(state, at: now)
-        if !isCurrent {
-            object = [
-                "currency": .string(state.currency), "state": .string(state.freshness.rawValue),
-                "reason": .string(reason(of: state) ?? "the price is older than max-age allows"),
-            ]
-            object["ageMs"] = state.age(at: now).map { .integer($0.age.wholeMilliseconds) }
-        }
+        var object =
+            isCurrent
+            ? price(state, at: now)
+            : head(state, reason(of: state) ?? "the price is older than max-age allows", at: now)
         object["intervalMs"] = .integer(message.interval)
         object["sources"] = .array(message.sources.map { .string($0) })
         return object

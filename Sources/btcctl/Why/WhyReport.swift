@@ -82,7 +82,7 @@ struct WhyReport {
 
     /// The command that prints the journal of a unit; `nil` for the system's.
     private static func journal(_ unit: Findings.Unit?) -> String {
-        "journalctl \(unit?.isUsers == true ? "--user " : "")-u \(Product.name)"
+        (["journalctl"] + (unit?.manager ?? []) + ["-u", Product.name]).joined(separator: " ")
     }
 
     private mutating func add(_ unit: Findings.Unit, _ journal: String?) {
